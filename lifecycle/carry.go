@@ -66,7 +66,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		defer remove()
 		o.Scratch = scratch
 	}
-	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Outside: func() []files.IgnoreFile { return s.outside(nil) }}
+	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Memory: s.opts.Memory, Outside: func() []files.IgnoreFile { return s.outside(nil) }}
 	out, err := carry.Export(ctx, from, o, open)
 	if out != nil {
 		for i := range out.Skipped {

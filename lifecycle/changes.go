@@ -67,7 +67,7 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	if !s.store.saves() {
 		return changes, nil
 	}
-	if err := files.Save(s.store.project, s.seenPath(), now); err != nil {
+	if err := files.Remember(s.store.project, s.seenPath(), now, s.store.opts.Memory, s.path(seenFile)); err != nil {
 		k.saved = nil
 		s.log.Warn().Err(err).Msg("the next holder will not know which files changed")
 	}
@@ -98,10 +98,14 @@ func (s *Session) recall() error {
 			return err
 		}
 	}
-	if old, err := files.Load(s.store.project, s.seenPath()); err == nil && (k.last == nil || old.At.After(k.last.At)) {
+	old, known, err := files.Recall(s.store.project, s.seenPath(), s.store.opts.Memory, s.path(seenFile))
+	switch {
+	case err == nil && known && (k.last == nil || old.At.After(k.last.At)):
 		k.seen, k.saved = old, old
-	} else if k.last != nil && k.last.Removed == "" {
+	case k.last != nil && k.last.Removed == "":
 		k.tree = k.store.Tree(k.last.Root)
+	case err == nil && !known:
+		k.seen = old // its contents are compared with what is read
 	}
 	return nil
 }
@@ -436,7 +440,7 @@ func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, cps.Close()) }()
+	defer func() { err = errors.Join(err, cps.release(&s.opts.Logger)) }()
 	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual}
 	if s.opts.Git != nil {
 		meta.Git = s.opts.Git(s.project.Name())
@@ -447,9 +451,6 @@ func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, 
 	}
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint of no session: %w", err)
-	}
-	if err := cps.Remember(); err != nil {
-		s.opts.Logger.Warn().Err(err).Msg("the next checkpoint reads every file again")
 	}
 	s.opts.Logger.Info().Uint64("number", e.Number).Stringer("checkpoint", e.ID).Msg("checkpoint made without a session")
 	return e, nil

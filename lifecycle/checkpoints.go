@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
@@ -79,7 +81,7 @@ func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 		c.dirs = append(c.dirs, dir)
 	}
 	c.blobs = blob.New(c.dirs[1]).Compressing(s.opts.Policy.Compression)
-	tree, opts := s.project, checkpoint.Options{Alive: s.alive, Lopen: s.root()}
+	tree, opts := s.project, checkpoint.Options{Alive: s.alive, Lopen: s.root(), Memory: s.opts.Memory}
 	if w != nil {
 		if tree, c.Gone = s.openTree(w); c.Gone == nil {
 			c.dirs = append(c.dirs, tree)
@@ -135,6 +137,14 @@ func (s *Store) alive(name string) bool {
 	}
 	orphan, err := s.Abandoned(id)
 	return err != nil || orphan != nil && orphan.Alive
+}
+
+// release remembers what the tracker saw, and closes the folders.
+func (c *Checkpoints) release(log *zerolog.Logger) error {
+	if err := c.Remember(); err != nil {
+		log.Warn().Err(err).Msg("the next checkpoint reads every file again")
+	}
+	return c.Close()
 }
 
 // Close closes the folders.
@@ -390,24 +400,29 @@ func (s *Session) release() error {
 	if k.store == nil {
 		return nil
 	}
-	if k.store.Seen() != nil {
-		if err := k.store.Remember(); err != nil {
-			s.log.Warn().Err(err).Msg("the next checkpoint reads every file again")
-		}
-	}
-	err := k.store.Close()
+	err := k.store.release(&s.log)
 	k.store, k.was = nil, k.store
 	return err
 }
 
-// closeCheckpoints sweeps the contents of removed checkpoints and closes the folders.
-func (s *Session) closeCheckpoints() error {
-	s.files.mu.Lock()
-	defer s.files.mu.Unlock()
-	if s.files.store != nil && s.files.fewer {
-		s.sweep()
+// closeCheckpoints sweeps the contents of removed checkpoints and closes the folders. When ctx ends first, it is
+// done once the call that is stuck has returned.
+func (s *Session) closeCheckpoints(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() {
+		s.files.mu.Lock()
+		defer s.files.mu.Unlock()
+		if s.files.store != nil && s.files.fewer {
+			s.sweep()
+		}
+		done <- s.release()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return nil // what would be remembered is derived
 	}
-	return s.release()
 }
 
 // Checkpoint stores the project's files together with the newest State. When it returns

@@ -89,7 +89,9 @@ func (s *Store) run(st *session.State, c actors.Committer, mark *atomic.Pointer[
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark, opened: st.Header().UpdatedAt}, nil
+	sess := &Session{actor: a, store: s, id: st.ID(), log: actors.SessionLog(s.opts.Logger, st.ID()), redact: s.opts.Policy.redactor(), mark: mark, opened: st.Header().UpdatedAt}
+	s.unclosed.Store(sess, nil)
+	return sess, nil
 }
 
 // resume finishes the rewind that the last holder had begun, and answers its open tool calls.
@@ -208,12 +210,18 @@ func (s *Session) RedactArgs(argv []string) []string {
 // checkpoints, waits until outputs are compressed, and makes a session of hooks that was changed
 // the latest one.
 func (s *Session) Close(ctx context.Context) error {
-	err := s.actor.Close(ctx)
-	if err == nil {
+	return errors.Join(s.actor.Close(ctx), s.leave(ctx))
+}
+
+// leave does what is left to do once the session was told to end. It is what [Store.Close] and
+// Session.Close share.
+func (s *Session) leave(ctx context.Context) error {
+	if s.actor.Close(ctx) == nil {
 		s.noteLatest(ctx)
 	}
 	s.store.awaitOutputs(ctx)
-	return errors.Join(err, s.closeCheckpoints())
+	s.store.unclosed.Delete(s)
+	return s.closeCheckpoints(ctx)
 }
 
 // noteLatest points the hint at a session of hooks that was changed since it was opened. Such a

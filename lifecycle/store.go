@@ -60,6 +60,10 @@ type Options struct {
 	Outside    func(folder string) []files.IgnoreFile
 	Git        func(folder string) checkpoint.Git
 	Repository func(folder, path string) string
+	// Memory has the hashes of the snapshots that spare the reading of files. It lies where an agent in the
+	// project does not write. Keys are paths below .lopen. With nil, what an earlier process remembered is not
+	// believed, and every file is read.
+	Memory files.Memory
 	// For is the process for which sessions are held beyond the life of this one; nil means none.
 	// A session whose Holder it is is opened as it is, and Close leaves it active.
 	For *session.Holder
@@ -130,6 +134,8 @@ type Store struct {
 	held    sync.Map // the locks of modules that this store holds: *ModuleLock by module
 	fences  sync.Map // why sessions may not be written any more: error by session.ID
 
+	unclosed sync.Map // the sessions that are open, by *Session
+
 	// at is .lopen. It changes only after .lopen was removed and made again.
 	at atomic.Pointer[writer.FS]
 }
@@ -168,6 +174,9 @@ func newStore(pfs, root writer.FS, opts Options) *Store {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Memory == nil {
+		opts.Memory = files.Own()
 	}
 	s := &Store{project: pfs, opts: opts, maxRecord: maxRecord, segment: journal.SegmentSize}
 	s.at.Store(&root)
@@ -297,12 +306,28 @@ func (s *Store) Project() writer.FS { return s.project }
 // durable or ctx ends; the error names those that are not durable. While a session is stuck
 // the store's folders stay open for its writer.
 func (s *Store) Close(ctx context.Context) error {
-	err := s.sup.Close(ctx)
+	err := errors.Join(s.sup.Close(ctx), s.leaveSessions(ctx))
 	s.awaitOutputs(ctx)
 	if !s.sup.Ended() {
 		return err
 	}
 	return errors.Join(err, s.root().Close(), s.project.Close())
+}
+
+// leaveSessions does for every open session what its own Close would do beyond its writer's end.
+func (s *Store) leaveSessions(ctx context.Context) error {
+	var sessions []*Session
+	s.unclosed.Range(func(sess, _ any) bool {
+		sessions = append(sessions, sess.(*Session)) //nolint:forcetypeassert // nothing else is there
+		return true
+	})
+	errs := make([]error, len(sessions))
+	var group sync.WaitGroup
+	for i, sess := range sessions {
+		group.Go(func() { errs[i] = sess.leave(ctx) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // lock takes the store lock, which is held for a moment only. It waits until ctx ends, at

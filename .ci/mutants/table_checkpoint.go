@@ -171,8 +171,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"release: what was last seen is read again", "lifecycle/changes.go",
-		"err == nil && (k.last == nil || old.At.After(k.last.At)) {",
-		"err == nil && false && old != nil {",
+		"case err == nil && known && (k.last == nil || old.At.After(k.last.At)):",
+		"case err == nil && known && false:",
 		"./lifecycle", "TestLookWritesOnce",
 	},
 	{

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/cache/internal/shelf"
 )
 
@@ -25,6 +26,9 @@ const diskBytes = 256 << 20
 type Options struct {
 	Store  string         // the .lopen folder; "" or a folder that is not there remembers nothing
 	Logger zerolog.Logger // debug lines about entries; the zero value logs nothing
+	// Memory has the hashes of the entries, so that one that somebody else wrote counts as missing. nil
+	// believes every entry.
+	Memory files.Memory
 	now    func() time.Time
 }
 
@@ -136,10 +140,7 @@ func (c *Cache) GetOrCompute(ctx context.Context, key Key, ttl time.Duration, lo
 // fresh returns the remembered result if it counts, else the newest snapshot of the
 // scope that there is.
 func (c *Cache) fresh(ctx context.Context, key Key, ttl time.Duration, look Look) (r Result, last []byte, ok bool) {
-	e, ok := c.read(key)
-	if !ok {
-		return Result{}, nil, false
-	}
+	e := c.read(key)
 	if age := c.opts.now().Sub(e.result.At); ttl <= 0 || e.result.At.Equal(noResult) || age < 0 || age > ttl { // below 0 a clock was set back
 		return Result{}, e.scope, false
 	}
@@ -200,24 +201,45 @@ type entry struct {
 	result Result
 }
 
-func (c *Cache) read(key Key) (entry, bool) {
+// read returns the entry of a key. Without a result, its scope is that of the last Input, if there is
+// one: it spares reading, whatever the Input was.
+func (c *Cache) read(key Key) entry {
 	f := c.disk.Get(key.Name, numFields)
-	sum := key.sum()
-	if f == nil || !bytes.Equal(f[0], sum[:]) {
-		return entry{}, false
+	if f == nil || c.opts.Memory != nil && !c.opts.Memory.Noted(memoryKey(key), hashOf(f)) {
+		return entry{result: Result{At: noResult}}
 	}
 	if len(f[1]) != 8 {
 		c.disk.Drop(key.Name, errors.New("its time has another length"))
-		return entry{}, false
+		return entry{result: Result{At: noResult}}
+	}
+	if sum := key.sum(); !bytes.Equal(f[0], sum[:]) {
+		return entry{scope: f[2], result: Result{At: noResult}}
 	}
 	at := time.Unix(0, int64(binary.BigEndian.Uint64(f[1])))
-	return entry{scope: f[2], result: Result{Data: f[3], At: at}}, true
+	return entry{scope: f[2], result: Result{Data: f[3], At: at}}
 }
 
 func (c *Cache) write(key Key, scope []byte, r Result) {
 	sum := key.sum()
 	at := binary.BigEndian.AppendUint64(nil, uint64(r.At.UnixNano()))
-	c.disk.Put(key.Name, sum[:], at, scope, r.Data)
+	f := [][]byte{sum[:], at, scope, r.Data}
+	c.disk.Put(key.Name, f...)
+	if c.opts.Memory != nil {
+		c.opts.Memory.Note(memoryKey(key), hashOf(f))
+	}
+}
+
+// memoryKey names an entry in a Memory: by its path below .lopen, with its Name.
+func memoryKey(key Key) string { return "cache/" + shelfName + "/" + key.Name }
+
+// hashOf hashes the fields of an entry, each with its length.
+func hashOf(fields [][]byte) [sha256.Size]byte {
+	h := sha256.New()
+	for _, f := range fields {
+		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(f)))) // never fails
+		_, _ = h.Write(f)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // Usage is what the entries on the disk take.

@@ -274,6 +274,50 @@ func TestRacy(t *testing.T) {
 	require.False(t, same, "of another scope")
 }
 
+// Another command, or another task, has no result here; what was seen of the files spares it the reading.
+func TestAnotherInputReadsWhatChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var last [][]byte
+	look := func(ctx context.Context, before []byte) ([]byte, bool, error) {
+		last = append(last, before)
+		return w.look()(ctx, before)
+	}
+	for _, input := range []string{"one", "two"} {
+		_, hit, err := w.cache.GetOrCompute(t.Context(), assess.Key{Name: "lint", Input: []string{input}}, time.Minute, look,
+			func(context.Context) ([]byte, error) { return nil, nil })
+		require.NoError(t, err)
+		require.False(t, hit)
+	}
+	require.Len(t, last, 4, "before and after each")
+	require.Nil(t, last[0])
+	require.NotEmpty(t, last[2])
+}
+
+// An entry that a Memory does not have was written by anybody: its result and its snapshot are none.
+func TestForgedEntry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	mine := files.Own()
+	w.cache = assess.OpenWith(w.disk.FS(), w.clock, mine)
+	look := w.look()
+	require.False(t, w.ask(look))
+	require.True(t, w.ask(look))
+	w.cache = assess.OpenWith(w.disk.FS(), w.clock, mine)
+	require.True(t, w.ask(look), "another process of the same person")
+	w.cache = assess.OpenOn(w.disk.FS(), w.clock) // that of an agent
+	w.write("a.go", "changed")
+	require.False(t, w.ask(look))
+	w.cache = assess.OpenWith(w.disk.FS(), w.clock, mine)
+	read := false
+	require.False(t, w.ask(func(ctx context.Context, before []byte) ([]byte, bool, error) {
+		read = read || before == nil
+		return look(ctx, before)
+	}))
+	require.True(t, read)
+	require.True(t, w.ask(look), "it is remembered anew")
+}
+
 func TestKeyAndTime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

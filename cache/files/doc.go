@@ -4,6 +4,8 @@
 // A [Fingerprint] is what is remembered of one file, symlink or folder, a
 // [Snapshot] holds those of a tree. [Take] makes one, [Compare] lists the changes between
 // two, [Snapshot.Encode] and [Decode] convert one to bytes and back, [Save] and [Load] use a file.
+// [Recall] also says whether a file has what [Remember] saved, which a [Memory] outside of the
+// tree knows.
 //
 // Changed means that the content differs. Sizes, times and inodes only spare the
 // reading: a file with the same stat as in the base snapshot is not read again, unless it was modified so shortly before the base that a second

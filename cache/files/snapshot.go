@@ -204,11 +204,13 @@ func parent(path string) string {
 }
 
 // Save writes a snapshot to a file, atomically, and makes its folder if need be.
-func Save(dir writer.FS, name string, s *Snapshot) error {
+func Save(dir writer.FS, name string, s *Snapshot) error { return save(dir, name, s.Encode()) }
+
+func save(dir writer.FS, name string, data []byte) error {
 	if err := writer.MkdirDurable(dir, path.Dir(name)); err != nil {
 		return err
 	}
-	return writer.ReplaceFile(dir, name, s.Encode(), 0o600)
+	return writer.ReplaceFile(dir, name, data, 0o600)
 }
 
 // Load reads what Save wrote. The error is an fs.ErrNotExist when there is none, and

@@ -80,7 +80,7 @@ func (a *app) assess(ctx context.Context, name string, scope []string, flags map
 	if err != nil {
 		return &usageError{fmt.Errorf("--scope: %w", err)}
 	}
-	c := assess.Open(assess.Options{Store: filepath.Join(project, lifecycle.Dir), Logger: a.logger})
+	c := assess.Open(assess.Options{Store: filepath.Join(project, lifecycle.Dir), Logger: a.logger, Memory: a.memory(project)})
 	defer c.Close()
 	key := assess.Key{Name: name, Input: []string{dir, strings.Join(argv, "\x00"), strings.Join(scope, "\x00")}}
 	r, hit, err := c.GetOrCompute(ctx, key, values.AssessmentTTL, look, func(ctx context.Context) ([]byte, error) {

@@ -17,7 +17,20 @@ func newFiles(a *app) *cobra.Command {
 }
 
 // filesRecord is where `files record` keeps its snapshot, from the project on.
-const filesRecord = lifecycle.Dir + "/cache/files.bin"
+const filesRecord = lifecycle.Dir + "/" + filesKey
+
+// filesKey names it in a Memory.
+const filesKey = "cache/files.bin"
+
+// recorded returns what `files record` recorded, and whether that is what was remembered.
+func (a *app) recorded(store *lifecycle.Store) (s *files.Snapshot, known bool, err error) {
+	return files.Recall(store.Project(), filesRecord, a.memory(store.Project().Name()), filesKey)
+}
+
+// record replaces what `files record` recorded.
+func (a *app) record(store *lifecycle.Store, s *files.Snapshot) error {
+	return files.Remember(store.Project(), filesRecord, s, a.memory(store.Project().Name()), filesKey)
+}
 
 // warnSkipped names what was left out but for the ignored.
 func (a *app) warnSkipped(skipped []files.Skip) {

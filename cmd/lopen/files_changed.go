@@ -21,7 +21,7 @@ func newFilesChanged(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
-				base, err := files.Load(store.Project(), filesRecord)
+				base, _, err := a.recorded(store) // of one that was not remembered the contents are compared
 				if errors.Is(err, fs.ErrNotExist) {
 					return &loop.Exit{Code: exitNotFound, Reason: "no files are recorded yet; record them with `lopen files record`"}
 				}
@@ -36,7 +36,7 @@ func newFilesChanged(a *app) *cobra.Command {
 				if err := a.printChanges(files.Compare(base, now)); err != nil {
 					return err
 				}
-				if err := files.Save(store.Project(), filesRecord, base.Refresh(now)); err != nil {
+				if err := a.record(store, base.Refresh(now)); err != nil {
 					a.logger.Warn().Err(err).Msg("the record of the files stays as it was")
 				}
 				return nil

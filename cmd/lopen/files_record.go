@@ -22,15 +22,15 @@ func newFilesRecord(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				before, err := files.Load(store.Project(), filesRecord)
-				if err != nil {
+				before, known, err := a.recorded(store)
+				if err != nil || !known {
 					before = nil // it spares reading, no more
 				}
 				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside()})
 				if err != nil {
 					return usageIf(err, lifecycle.ErrInvalid)
 				}
-				if err := files.Save(store.Project(), filesRecord, now); err != nil {
+				if err := a.record(store, now); err != nil {
 					return err
 				}
 				a.warnSkipped(now.Skipped)

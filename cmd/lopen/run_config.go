@@ -95,7 +95,10 @@ func (r *runCall) rememberCheck(store *lifecycle.Store, cfg *loop.Config, values
 	}
 	check, ttl := cfg.Check, values.AssessmentTTL
 	cfg.Assess = func(ctx context.Context, task string, run func(context.Context) error) (time.Time, bool, error) {
-		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger})
+		if ttl <= 0 { // nothing is remembered, so that nothing need be read
+			return time.Time{}, false, run(ctx)
+		}
+		c := assess.Open(assess.Options{Store: store.Path(), Logger: r.logger, Memory: r.memory(store.Project().Name())})
 		defer c.Close()
 		res, hit, err := c.GetOrCompute(ctx, assess.Key{Name: "the check of a run", Input: []string{check, r.module, task, r.tree}}, ttl, look,
 			func(ctx context.Context) ([]byte, error) { return nil, run(ctx) })

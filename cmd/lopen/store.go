@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/seen"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -38,7 +41,7 @@ func (a *app) open() (*lifecycle.Store, error) {
 func (a *app) storeOptions(project string) lifecycle.Options {
 	trees := a.trees()
 	return lifecycle.Options{
-		Logger: a.logger, Command: a.invoked,
+		Logger: a.logger, Command: a.invoked, Memory: a.memory(project),
 		Outside:    func(folder string) []files.IgnoreFile { return trees(folder).Outside() },
 		Repository: func(folder, path string) string { return trees(folder).Repository(path) },
 		Git: func(folder string) checkpoint.Git {
@@ -47,6 +50,20 @@ func (a *app) storeOptions(project string) lifecycle.Options {
 		},
 		Worktree: func(folder string) error { return worktreeOf(project, folder) },
 	}
+}
+
+// memory returns what the user's own state has of the snapshots in a project. Without it nothing that
+// was remembered is believed.
+func (a *app) memory(project string) files.Memory {
+	state, err := trust.DefaultDir(a.getenv)
+	if err == nil {
+		project, err = filepath.EvalSymlinks(project)
+	}
+	if err != nil {
+		a.logger.Info().Err(err).Msg("every file is read, because what was remembered of them cannot be verified")
+		return nil
+	}
+	return seen.Of(state, project, a.logger)
 }
 
 // trees returns the function that returns what git says of a folder. Git is asked once for each folder

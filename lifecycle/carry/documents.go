@@ -15,6 +15,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
+	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
@@ -156,9 +157,11 @@ func (g *gatherer) add(name, kind, module string) error {
 // look finds out what the project's files are. What did not change since a checkpoint was made
 // is not read.
 func (x *exporter) look() error {
-	base, err := files.Load(x.Root, chainsDir+"/main.files")
-	if err != nil {
-		base = nil // it is derived
+	var base *files.Snapshot
+	dir, err := writer.OpenDir(x.Root, chainsDir)
+	if err == nil {
+		base = checkpoint.Remembered(dir, checkpoint.MainTree, x.Memory)
+		_ = dir.Close()
 	}
 	opts := files.Options{}
 	if x.Outside != nil {

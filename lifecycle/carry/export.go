@@ -34,6 +34,8 @@ type Store struct {
 	Root    writer.FS // .lopen
 	// Busy reports whether a process holds a session.
 	Busy func(session.ID) bool
+	// Memory has the hashes of the tracker's snapshots, see [files.Recall].
+	Memory files.Memory
 	// Outside returns the ignore files from outside of the project, see [files.Options].
 	Outside func() []files.IgnoreFile
 }

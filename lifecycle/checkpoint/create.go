@@ -133,7 +133,8 @@ func (s *Store) Look(ctx context.Context, meta Meta) (*Entry, *Tree, error) {
 func (s *Store) known(c *chain, needed bool) (*files.Snapshot, *Tree, error) {
 	if !s.loaded {
 		s.loaded = true
-		s.base, _ = files.Load(s.dir, s.trackerFile()) // without it every file is read
+		s.base = Remembered(s.dir, s.name, s.opts.Memory) // without it every file is read
+		s.kept = s.base
 	}
 	base := s.base
 	if base == nil {

@@ -97,6 +97,33 @@ func must(t *testing.T, p place) []*Entry {
 	return entries
 }
 
+// asking is a Memory that calls a function for each note.
+type asking struct {
+	files.Memory
+	note func()
+}
+
+func (a asking) Note(key string, sum [32]byte) {
+	a.note()
+	a.Memory.Note(key, sum)
+}
+
+// Until the hash of what was written is noted, no other process writes another snapshot.
+func TestRememberExcludesOthers(t *testing.T) {
+	t.Parallel()
+	dir, asked := newPlace(t).dir, false
+	p := openPlace(t, dir, Options{Memory: asking{files.Own(), func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.ErrorIs(t, openPlace(t, dir, Options{}).Pin(ctx, ID{}, true), writer.ErrBusy)
+		asked = true
+	}}})
+	p.write("a", "1")
+	p.create(about("s", Manual, nil))
+	require.NoError(t, p.Remember())
+	require.True(t, asked)
+}
+
 // What the tracker remembers spares another process the reading, as long as an entry
 // vouches for what is stored.
 func TestRememberedFilesAreNotRead(t *testing.T) {

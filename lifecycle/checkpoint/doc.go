@@ -10,7 +10,7 @@
 //
 //	checkpoints/main.jsonl     the chain of the main work tree
 //	checkpoints/{name}.jsonl   the chain of a linked work tree, or one that was imported
-//	checkpoints/{name}.files   what the file tracker remembers; derived
+//	checkpoints/{name}.files   what the file tracker remembers; derived, and believed if Options.Memory has its hash
 //	checkpoints/.lock          held while an entry is appended
 //
 // # Whose change it is

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
 	"github.com/lopen-dev/lopen/writer/crashfs"
@@ -31,6 +33,9 @@ func newPlace(t *testing.T) place {
 	return openPlace(t, dir, Options{})
 }
 
+// memories has for each place what all processes there remember.
+var memories sync.Map
+
 // openPlace opens the project as another process does.
 func openPlace(t *testing.T, dir string, opts Options) place {
 	var all [3]writer.FS
@@ -39,6 +44,10 @@ func openPlace(t *testing.T, dir string, opts Options) place {
 		all[i], err = writer.OpenFS(filepath.Join(dir, name))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = all[i].Close() })
+	}
+	if opts.Memory == nil {
+		m, _ := memories.LoadOrStore(dir, files.Own())
+		opts.Memory = m.(files.Memory)
 	}
 	return place{t, dir, filepath.Join(dir, "tree"), New(all[0], MainTree, blob.New(all[1]), all[2], opts)}
 }

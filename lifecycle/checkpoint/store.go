@@ -33,6 +33,8 @@ type Options struct {
 	Outside func() []files.IgnoreFile
 	// Repository returns the state of a repository within the tree, see [files.Options]. nil knows of none.
 	Repository func(path string) string
+	// Memory has the hash of what Remember wrote. nil means that nothing that an earlier process remembered is believed.
+	Memory files.Memory
 	// Lopen is the .lopen folder, into which Apply moves what is hidden. nil means that it stays.
 	Lopen writer.FS
 }
@@ -56,6 +58,7 @@ type Store struct {
 	mu      sync.Mutex
 	base    *files.Snapshot   // Guarded by mu: the snapshot that the newest Create here stored, or nil.
 	loaded  bool              // Guarded by mu: an attempt was made to load base.
+	kept    *files.Snapshot   // Guarded by mu: what was remembered last, as far as this Store knows, or nil.
 	begun   map[string]uint64 // Guarded by mu: for each session, the entry before its active task.
 	mine    fs.FileInfo       // Guarded by mu: of the chain's file if this Store wrote it last; else nil.
 	objects int64             // Guarded by mu: bytes of the needed objects; -1 before they were counted.
@@ -182,17 +185,40 @@ func (s *Store) Seen() *files.Snapshot {
 }
 
 // Remember writes the snapshot of the newest Create, so that another process need not read every
-// file again. The snapshot is derived, so an error may be ignored.
+// file again, unless it says what was remembered before. The snapshot is derived, so an error may be
+// ignored.
 func (s *Store) Remember() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.base == nil {
+	if s.base == nil || s.base == s.kept ||
+		s.kept != nil && s.kept.Settled() && s.kept.Stored == s.base.Stored && s.kept.Equal(s.base) {
 		return nil
 	}
-	return s.locked(context.Background(), func(*chain) error { return files.Save(s.dir, s.trackerFile(), s.base) })
+	err := s.locked(context.Background(), func(*chain) error {
+		return files.Remember(s.dir, s.trackerFile(), s.base, s.opts.Memory, trackerKey(s.name))
+	})
+	if err == nil {
+		s.kept = s.base
+	}
+	return err
 }
 
-func (s *Store) trackerFile() string { return s.name + ".files" }
+// Remembered returns the snapshot that the newest Create in a chain remembered, or nil if there is
+// none, or none that the Memory has: who works in the project may have written it.
+func Remembered(dir writer.FS, name string, m files.Memory) *files.Snapshot {
+	s, known, err := files.Recall(dir, name+trackerSuffix, m, trackerKey(name))
+	if err != nil || !known {
+		return nil
+	}
+	return s
+}
+
+const trackerSuffix = ".files"
+
+func (s *Store) trackerFile() string { return s.name + trackerSuffix }
+
+// trackerKey names the snapshot of a chain in a Memory: by its path below .lopen.
+func trackerKey(name string) string { return "checkpoints/" + name + trackerSuffix }
 
 // Pin sets, durably, whether Thin must retain a checkpoint.
 func (s *Store) Pin(ctx context.Context, id ID, pinned bool) error {

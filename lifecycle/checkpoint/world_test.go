@@ -25,6 +25,7 @@ type world struct {
 	disk    *crashfs.Disk
 	outside []files.IgnoreFile
 	alive   map[string]bool // sessions that somebody holds
+	memory  files.Memory    // of the person whose processes all are
 	clock   int
 
 	checkpoints, blobs, tree, lopen *volume
@@ -36,7 +37,7 @@ type world struct {
 type volume struct{ writer.FS }
 
 func newWorld(t require.TestingT) *world {
-	w := &world{t: t, alive: map[string]bool{}, checkpoints: &volume{}, blobs: &volume{}, tree: &volume{}, lopen: &volume{}}
+	w := &world{t: t, alive: map[string]bool{}, memory: files.Own(), checkpoints: &volume{}, blobs: &volume{}, tree: &volume{}, lopen: &volume{}}
 	w.open(crashfs.New(crashfs.Ext4))
 	return w
 }
@@ -164,6 +165,7 @@ func (w *world) worker(id string, from uint64) *worker {
 func (k *worker) start() {
 	k.alive[k.id] = true
 	k.cps = New(k.checkpoints, MainTree, blob.New(k.blobs), k.tree, Options{
+		Memory:  k.memory,
 		Alive:   func(id string) bool { return k.alive[id] },
 		Outside: func() []files.IgnoreFile { return k.outside },
 		Repository: func(path string) string {
