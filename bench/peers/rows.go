@@ -104,6 +104,8 @@ var bounds = []row{
 	{title: "List of 10,000 sessions", bench: "List", sides: []kind{lopen, {key: "read", name: "serial open, read of 1 KiB and close of each"}}, limit: 1},
 	{title: "10,000 files, nothing changed", bench: "FilesUnchanged", sides: []kind{lopen, gitStatus, statEach}, limit: 0.8},
 	{title: "The same, the snapshot before decoded as well", bench: "FilesUnchanged", sides: []kind{{key: "load", name: "lopen"}, gitStatus, statEach}},
+	{title: "Second run, 2 GB in 20,000 files unchanged", bench: "SecondRun", sides: []kind{lopen, gitStatus}, limit: 1.5},
+	{title: "The same, a checkpoint made, durable", bench: "SecondRun", sides: []kind{{key: "checkpoint", name: "lopen"}, gitStatus}},
 	{title: "Checkpoint of 10,000 files, 10 changed, durable", bench: "Checkpoint", sides: []kind{lopen, gitAdd, {key: "floor", name: "a stat of each, one append and fdatasync"}}, limit: 0.5},
 	{title: "Checkpoint of 10,000 files, nothing changed, durable", bench: "CheckpointUnchanged", sides: []kind{lopen, {key: "look", name: "the change detection alone"}}, limit: 1.15},
 	{title: "First checkpoint of 50,000 files, durable", bench: "CheckpointFirst", sides: []kind{lopen, gitAdd}, limit: 0.15},
