@@ -98,4 +98,28 @@ var ofTracked = []mutant{
 		"// no checkpoint",
 		"./cmd/lopen", "TestScripts/rewind-hidden",
 	},
+	{
+		"tracked: the rules of the folders above hold", "cmd/lopen/internal/git/excludes.go",
+		"\tt.above(r, prefix, add)\n",
+		"",
+		"./cmd/lopen/internal/git", "TestExcludes",
+	},
+	{
+		"tracked: of the folders above each has its own part of the path", "cmd/lopen/internal/git/excludes.go",
+		"add(\"above/\"+name, rest, data, err)",
+		"add(\"above/\"+name, prefix, data, err)",
+		"./cmd/lopen/internal/git", "TestExcludes",
+	},
+	{
+		"tracked: the case of letters is that of git", "cmd/lopen/internal/git/excludes.go",
+		"if r.foldsCase() {",
+		"if false {",
+		"./cmd/lopen/internal/git", "TestFoldsCase",
+	},
+	{
+		"tracked: patterns match without the case", "cache/files/ignore.go",
+		"folded(string(f.Data), sub.fold)",
+		"folded(string(f.Data), false)",
+		"./cache/files", "TestIgnoredWithoutCase",
+	},
 }

@@ -37,29 +37,51 @@ type level struct {
 	above    *level
 	prefix   int // length of the folder's path with its '/'
 	patterns []pattern
-	own      int // where those of .lopenignore begin
-	size     int // of the ignore files of this folder and of those above, in bytes
+	own      int  // where those of .lopenignore begin
+	size     int  // of the ignore files of this folder and of those above, in bytes
+	fold     bool // see FoldPath
 }
+
+// FoldPath is the Path of an IgnoreFile from outside that holds no patterns: where it is among the others,
+// letters from a to z match both cases, as for git with core.ignorecase.
+const FoldPath = "//core.ignorecase"
 
 // add returns the rules of a folder below, which has these ignore files.
 func (l *level) add(dir string, files []IgnoreFile) *level {
-	sub := &level{above: l, size: l.bytes()}
+	sub := &level{above: l, size: l.bytes(), fold: l != nil && l.fold}
+	folds := slices.ContainsFunc(files, func(f IgnoreFile) bool { return f.Path == FoldPath })
+	sub.fold = sub.fold || folds
 	if dir != "." && dir != "" {
 		sub.prefix = len(dir) + 1
 	}
 	for _, f := range files {
-		if sub.size+len(f.Data) <= maxIgnore {
+		if f.Path != FoldPath && sub.size+len(f.Data) <= maxIgnore {
 			sub.size += len(f.Data)
-			sub.patterns = append(sub.patterns, parseIgnore(string(f.Data))...)
+			sub.patterns = append(sub.patterns, parseIgnore(folded(string(f.Data), sub.fold))...)
 			if path.Base(f.Path) != lopenIgnore {
 				sub.own = len(sub.patterns)
 			}
 		}
 	}
-	if sub.patterns == nil {
+	if sub.patterns == nil && !folds {
 		return l
 	}
 	return sub
+}
+
+// folded returns a text with the letters from A to Z in lower case, if that is asked for.
+func folded(text string, fold bool) string {
+	isUpper := func(r rune) bool { return 'A' <= r && r <= 'Z' }
+	if !fold || !strings.ContainsFunc(text, isUpper) {
+		return text
+	}
+	b := []byte(text)
+	for i, c := range b {
+		if isUpper(rune(c)) {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 func (l *level) bytes() int {
@@ -82,6 +104,9 @@ func (l *level) ownIgnored(path, name string, isDir bool) bool {
 
 // decide judges a path by all patterns, or by those of .lopenignore files alone.
 func (l *level) decide(path, name string, isDir, own bool) bool {
+	if l != nil && l.fold {
+		path, name = folded(path, true), folded(name, true)
+	}
 	for ; l != nil; l = l.above {
 		patterns := l.patterns
 		if own {

@@ -218,6 +218,35 @@ func TestIgnoredAsGit(t *testing.T) {
 	}
 }
 
+// Where git takes both cases of a letter for one, patterns do so as well, in all ignore files.
+func TestIgnoredWithoutCase(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git to compare with")
+	}
+	x := newTree(t)
+	x.git(nil, "init", "-q")
+	x.git(nil, "config", "core.ignorecase", "true")
+	x.write(".gitignore", "*.env\nBUILD/\n/Sub/a*c\n[m-p]1\n\u00e9\n!Keep.env\n")
+	x.write("sub/.gitignore", "Deep\n")
+	for _, name := range []string{"Secret.ENV", "keep.ENV", "Build/b", "build2", "SUB/ABC", "sub/aXC", "N1", "n1", "q1", "\u00c9", "\u00e9", "sub/DEEP/x", "sub/other"} {
+		x.write(name, "")
+	}
+	want := x.git(nil, "ls-files", "-z", "--others", "--exclude-standard")
+	fold := []IgnoreFile{{FoldPath, []byte("true\n")}}
+	s := x.take(nil, Options{Outside: fold})
+	require.Equal(t, want, paths(s))
+	require.NotContains(t, want, "Secret.ENV")
+	require.Contains(t, want, "\u00c9")
+	for name, ignored := range map[string]bool{"Secret.ENV": true, "keep.ENV": false, "Build/b": true, "sub/DEEP/x": true, "q1": false} {
+		require.Equal(t, ignored, NewRules(s.Rules.Files()).Ignored(name, false), name)
+	}
+	require.Contains(t, paths(x.take(nil, Options{})), "Secret.ENV")
+	x.write(".gitignore", "")
+	x.write("sub/.gitignore", "DEEP\n")
+	require.NotContains(t, paths(x.take(nil, Options{Outside: fold})), "sub/DEEP/x", "no file beside it has patterns")
+}
+
 var gitTrees = flag.Int("trees", 60, "how many random trees TestIgnoredAsGit compares")
 
 // randomRules makes a repository of names and patterns that are likely to meet. It

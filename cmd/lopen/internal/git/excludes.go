@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -49,8 +50,9 @@ func (t *Tree) Repository(path string) string {
 	return within(context.Background(), filepath.Join(t.folder, filepath.FromSlash(path)), t.environ, t.names.isSubmodule(path))
 }
 
-// Outside reads the ignore files which git uses in the folder
-// besides its .gitignore files, the weakest first: core.excludesFile and info/exclude.
+// Outside reads the ignore files which git uses in the folder besides the .gitignore files in it, the weakest
+// first: core.excludesFile, info/exclude, and the .gitignore files of the folders above it in the work tree.
+// With core.ignorecase in the repository's own configuration [files.FoldPath] comes before them.
 // What is not there, or is not a regular file of at most 256 KiB, is left out. There are
 // none where the folder is in no repository. Behind them comes what the index tracks, see
 // [files.TrackedPath], for which git is asked again only when the index changed.
@@ -73,11 +75,15 @@ func (t *Tree) Outside() (all []files.IgnoreFile) {
 	}
 	defer r.close()
 	t.once.Do(func() { t.users = r.usersExcludes(ctx) })
-	add := func(name string, data []byte, err error) {
+	if r.foldsCase() {
+		all = append(all, files.IgnoreFile{Path: files.FoldPath, Data: []byte("true\n")})
+	}
+	prefix := r.prefix(t.folder)
+	add := func(name, prefix string, data []byte, err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.log.Debug().Err(err).Str("name", name).Msg("ignore file left out")
 		}
-		if data = below(data, r.prefix(t.folder)); len(data) > 0 {
+		if data = below(data, prefix); len(data) > 0 {
 			all = append(all, files.IgnoreFile{Path: "//" + name, Data: data})
 		}
 	}
@@ -85,14 +91,49 @@ func (t *Tree) Outside() (all []files.IgnoreFile) {
 	if errors.Is(err, errNone) {
 		data, err = r.inside(t.users, documents.ReadFile)
 	}
-	add("core.excludesFile", data, err)
+	add("core.excludesFile", prefix, data, err)
 	data, err = read(r.common, "info/exclude", maxExcludes)
-	add("info/exclude", data, err)
+	add("info/exclude", prefix, data, err)
+	t.above(r, prefix, add)
 	if list := t.tracked(ctx, r); list.Data == nil || len(list.Data) > 0 {
 		all = append(all, list)
 	}
 	return all
 }
+
+// above adds the .gitignore files of the folders above the one whose path from the top of the work tree on is
+// prefix. As git does, it takes a symlink for none.
+func (t *Tree) above(r *repository, prefix string, add func(name, prefix string, data []byte, err error)) {
+	if prefix == "." {
+		return
+	}
+	top, err := documents.OpenRoot(r.top)
+	if err != nil {
+		t.log.Debug().Err(err).Msg("the ignore files above the folder are left out")
+		return
+	}
+	defer top.Close()
+	dir, rest := ".", prefix
+	for ok := true; ok; {
+		name := path.Join(dir, ".gitignore")
+		if info, err := top.Lstat(name); err == nil && info.Mode().IsRegular() {
+			data, err := read(top, name, maxExcludes)
+			add("above/"+name, rest, data, err)
+		}
+		var next string
+		next, rest, ok = strings.Cut(rest, "/")
+		dir = path.Join(dir, next)
+	}
+}
+
+// foldsCase reports whether the repository says that its file system takes both cases of a letter for one, as
+// git notes where it makes a repository. Git is not started for that: a setting elsewhere does not count.
+func (r *repository) foldsCase() bool {
+	text, err := read(r.common, "config", maxConfig)
+	return err == nil && ignoreCase.Match(text)
+}
+
+var ignoreCase = regexp.MustCompile(`(?mi)^\s*ignorecase\s*(=\s*(true|yes|on|1)\s*)?$`)
 
 // tracked returns what the index tracks.
 func (t *Tree) tracked(ctx context.Context, r *repository) files.IgnoreFile {

@@ -65,6 +65,22 @@ func TestExcludes(t *testing.T) {
 	p.requireAsGit("a/sub")
 	p.requireAsGit("a/sub/in")
 
+	p.write("a/.gitignore", "/sub/in/z\n!y\n*.log\n")
+	p.write("a/sub/.gitignore", "y\n!z\n/in/w\n")
+	for _, name := range []string{"z", "w", "1.log"} {
+		p.write("a/sub/in/"+name, "")
+	}
+	require.ElementsMatch(t, []string{"//above/.gitignore", "//above/sub/.gitignore", "//core.excludesFile", "//info/exclude"}, keys(p.excludes("a/sub/in")))
+	require.Equal(t, "/z\n!y\n*.log\n", p.excludes("a/sub/in")["//above/.gitignore"])
+	p.requireAsGit("a/sub/in")
+	require.ElementsMatch(t, []string{"//core.excludesFile", "//info/exclude"}, keys(p.excludes("a")))
+	require.NoError(t, os.Remove(p.path("a/.gitignore")))
+	require.NoError(t, os.Symlink("sub/.gitignore", p.path("a/.gitignore")))
+	require.NotContains(t, p.excludes("a/sub/in"), "//above/.gitignore", "git follows no symlink")
+	for _, name := range []string{"a/.gitignore", "a/sub/.gitignore"} {
+		require.NoError(t, os.Remove(p.path(name)))
+	}
+
 	p.write(filepath.Join(p.home, "mine"), "z\n")
 	p.git("a", "config", "--global", "core.excludesFile", "~/mine")
 	require.Equal(t, "z\n", p.excludes("a")["//core.excludesFile"])
@@ -83,6 +99,17 @@ func TestExcludes(t *testing.T) {
 	p.git("a", "worktree", "add", "-q", p.path("linked"))
 	require.Equal(t, "other\n", p.excludes("linked")["//core.excludesFile"])
 	require.Equal(t, "x\n!/sub/x\n/sub/in/y\n", p.excludes("linked")["//info/exclude"], "of the common directory")
+}
+
+// TestFoldsCase holds what the repository says of the case of letters.
+func TestFoldsCase(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repository("a")
+	for value, folds := range map[string]bool{"true": true, "yes": true, "1": true, "false": false} {
+		p.git("a", "config", "core.ignorecase", value)
+		require.Equal(t, folds, p.excludes("a")[files.FoldPath] != "", value)
+	}
 }
 
 // TestBelow holds patterns for a folder of the work tree.
