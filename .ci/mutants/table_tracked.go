@@ -122,4 +122,10 @@ var ofTracked = []mutant{
 		"folded(string(f.Data), false)",
 		"./cache/files", "TestIgnoredWithoutCase",
 	},
+	{
+		"tracked: a set back that keeps all says so", "cmd/lopen/internal/loop/setback.go",
+		"case len(fixed) > 0:",
+		"case false:",
+		"./cmd/lopen", "TestScripts/tracked",
+	},
 }

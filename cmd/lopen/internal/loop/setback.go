@@ -70,9 +70,10 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	if at := mounted(done.Retained); len(at) > 0 {
 		r.cfg.UI.Warn("kept, with what is on it, because %s: %s", checkpoint.Mounted, list(at))
 	}
-	if unmoved := r.unmoved(done.Retained); len(unmoved) > 0 {
-		r.log.Warn().Str("task", unit).Strs("paths", unmoved).Msg("files not set back: they are not stored and were not moved away")
-		r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(unmoved))
+	fixed := r.fixed(done.Retained)
+	if len(fixed) > 0 && done.Before != nil {
+		r.log.Warn().Str("task", unit).Strs("paths", fixed).Msg("files not set back: they are not stored, or are not to be changed")
+		r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(fixed))
 	}
 	refused, used := r.refused(done.Retained), r.inUse(done.Retained)
 	switch {
@@ -82,6 +83,10 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 		why = string(checkpoint.Denied) + ": " + list(refused)
 	case len(used) > 0:
 		why = list(used)
+	case len(fixed) > 0:
+		why = list(fixed)
+	case len(mounted(done.Retained)) > 0:
+		why = string(checkpoint.Mounted) + ": " + list(mounted(done.Retained))
 	}
 	return why, nil
 }
@@ -99,7 +104,7 @@ func (r *runner) wasSetBack(ctx context.Context, unit string, done rewind.Result
 	r.unstage(ctx, paths)
 	for _, k := range done.Retained {
 		switch {
-		case k.Why == checkpoint.Denied, k.Why == checkpoint.Mounted, k.Why == checkpoint.InUse, k.Why == checkpoint.Together, hides(k):
+		case k.Why == checkpoint.Denied, k.Why == checkpoint.Mounted, k.Why == checkpoint.InUse, k.Why == checkpoint.Together, isFixed(k):
 		default:
 			kept = append(kept, k.Path)
 		}
@@ -130,15 +135,20 @@ func mounted(kept []checkpoint.Retained) (paths []string) {
 	return paths
 }
 
-// hides reports whether a path stays although only a rule of a task hides it.
-func hides(k checkpoint.Retained) bool {
-	return k.Why == checkpoint.Fixed || k.Why == checkpoint.Unstored
+// isFixed reports whether a path stays for what it is, whoever changed it.
+func isFixed(k checkpoint.Retained) bool {
+	switch k.Why {
+	case checkpoint.Ignored, checkpoint.Uncovered, checkpoint.Nested, checkpoint.Unknown, checkpoint.TooLarge,
+		checkpoint.Unsettled, checkpoint.Blocked, checkpoint.Unstored, checkpoint.Fixed:
+		return true
+	}
+	return false
 }
 
-// unmoved returns the paths that only a rule of a task hides and that stay, with the reasons.
-func (r *runner) unmoved(kept []checkpoint.Retained) (paths []string) {
+// fixed returns the paths that stay for what they are, with the reasons.
+func (r *runner) fixed(kept []checkpoint.Retained) (paths []string) {
 	for _, k := range kept {
-		if hides(k) {
+		if isFixed(k) {
 			path := k.Path + " (" + string(k.Why)
 			if k.Cause != "" {
 				path += ": " + r.quote(k.Cause)
