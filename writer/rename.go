@@ -10,6 +10,11 @@ import (
 // Both are single names, so that no symlink is followed. What has the new name already is not
 // replaced: the error is fs.ErrExist. Neither folder is synced.
 func RenameTo(from FS, oldname string, to FS, newname string) error {
+	if x, ok := from.(*root); ok {
+		if y, ok := to.(*root); ok {
+			return x.renameTo(oldname, y, newname)
+		}
+	}
 	a, err := from.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -30,7 +35,23 @@ func RenameTo(from FS, oldname string, to FS, newname string) error {
 	if !ok1 || !ok2 {
 		return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: errors.ErrUnsupported}
 	}
-	if err = Retry(func() error { return renameAt(x.OS(), oldname, y.OS(), newname) }); err != nil {
+	return renameOpen(x.OS(), oldname, y.OS(), newname)
+}
+
+func (d *root) renameTo(oldname string, to *root, newname string) error {
+	a, err := d.self()
+	if err != nil {
+		return err
+	}
+	b, err := to.self()
+	if err != nil {
+		return err
+	}
+	return renameOpen(a, oldname, b, newname)
+}
+
+func renameOpen(from *os.File, oldname string, to *os.File, newname string) error {
+	if err := Retry(func() error { return renameAt(from, oldname, to, newname) }); err != nil {
 		return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: err}
 	}
 	return nil

@@ -219,14 +219,14 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"rewind: looks again before it replaces", "lifecycle/checkpoint/apply.go",
-		"\t\tst, err := a.state(c)\n\t\tif err != nil || st == altered || st == finished {\n\t\t\treturn st, err\n\t\t}\n",
-		"",
+		"if err != nil || st == altered || st == finished {",
+		"if err != nil || st == finished {",
 		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
 	},
 	{
 		"rewind: looks again before it removes", "lifecycle/checkpoint/apply.go",
-		"\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\tif stays",
-		"\tif err != nil {\n\t\treturn st, err\n\t}\n\tif stays",
+		"\tif err != nil || st != pending {\n\t\treturn st, err\n\t}\n\tif goes",
+		"\tif err != nil {\n\t\treturn st, err\n\t}\n\tif goes",
 		"./lifecycle/checkpoint", "TestChangedWhileItIsApplied",
 	},
 	{

@@ -76,8 +76,8 @@ var ofMounts = []mutant{
 	},
 	{
 		"mounts: an apply looks for a mount on the name that it changes", "lifecycle/checkpoint/mounts.go",
-		"is, err := mount.Point(at, base(path))\n\tif is {",
-		"is, err := mount.Point(at, base(path))\n\tif is && false {",
+		"\tif is {\n\t\terr = errMounted",
+		"\tif is && false {\n\t\terr = errMounted",
 		"./lifecycle/checkpoint", "TestMountedMeanwhile",
 	},
 	{

@@ -10,14 +10,14 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: and again before a file is replaced", "lifecycle/checkpoint/apply.go",
-		"if stays, err := a.spared(c); stays || err != nil {\n\t\t\treturn altered, err\n\t\t}\n\t\tif _,",
-		"if stays, err := a.spared(c); stays && err != nil {\n\t\t\treturn altered, err\n\t\t}\n\t\tif _,",
+		"if stays, err := a.spared(c); stays || err != nil {\n\t\t\treturn altered, err\n\t\t}\n\t\treturn a.moveOneIn",
+		"if stays, err := a.spared(c); stays && err != nil {\n\t\t\treturn altered, err\n\t\t}\n\t\treturn a.moveOneIn",
 		"./lifecycle/checkpoint", "TestOpenedInTheMiddle",
 	},
 	{
-		"open: and again before a file is removed", "lifecycle/checkpoint/apply.go",
-		"if stays, err := a.spared(c); stays || err != nil {\n\t\treturn altered, err\n\t}\n\ta.descent",
-		"if stays, err := a.spared(c); stays && err != nil {\n\t\treturn altered, err\n\t}\n\ta.descent",
+		"open: and again before a file is removed", "lifecycle/checkpoint/pairs.go",
+		"if stays, err := a.spared(c); stays || err != nil {\n\t\treturn false, err\n\t}\n\tif is, err := a.apart",
+		"if stays, err := a.spared(c); stays && err != nil {\n\t\treturn false, err\n\t}\n\tif is, err := a.apart",
 		"./lifecycle/checkpoint", "TestOpenedInTheMiddle",
 	},
 	{

@@ -16,8 +16,8 @@ var ofRefused = []mutant{
 	},
 	{
 		"refuse: a mount point is found before anything changes", "lifecycle/checkpoint/refused_linux.go",
-		"if mount != inside {",
-		"if mount != inside && mount == 0 {",
+		"if mount != k.inside {",
+		"if mount != k.inside && mount == 0 {",
 		"./lifecycle/checkpoint", "TestRefusedPaths",
 	},
 	{

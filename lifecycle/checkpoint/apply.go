@@ -40,11 +40,12 @@ func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
 	defer s.mu.Unlock()
 	a := s.applier(ctx, p)
 	defer a.descent.cut(0)
+	defer func() { a.source.cut(0) }()
 	defer a.closeFolders()
 	defer a.discard()
 	for _, step := range []func() error{
-		a.openFolders, a.list, a.look, a.ask, a.askDatabases, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
-		a.begin, a.moveAway, a.clearTheWay, a.makeFolders, a.moveBack, a.moveIn, a.changeModes, a.remove, a.settle,
+		a.openFolders, a.list, a.look, a.ask, a.askDatabases, a.pairUp, a.room, func() error { return a.stage(ctx) }, a.tryFolders, a.refuse,
+		a.begin, a.moveAway, a.clearTheWay, a.makeFolders, a.moveBack, a.moveIn, a.changeModes, a.syncMade, a.remove, a.settle,
 	} {
 		if err := step(); err != nil {
 			if !a.begun {
@@ -86,13 +87,18 @@ type applier struct {
 	stays     map[string]bool            // paths that are retained
 	databases map[string]*database       // by the paths of their files
 	warned    map[*Change]bool           // changes that are noted in out.Taken
+
+	saw     map[*Change]fs.FileInfo // what state found last, once changes are visible; nil for nothing
+	pairs   map[*Change]*Change     // of a file that was moved: from where the plan takes it, by where it makes it
+	origins map[*Change]*Change     // the reverse of pairs
+	source  descent                 // to the paths of which files are moved back
 }
 
 // applier returns the applier of a plan. The caller cuts its descent in the end.
 func (s *Store) applier(ctx context.Context, p *Plan) *applier {
-	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
+	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, source: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
 		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{},
-		stays: map[string]bool{}, databases: map[string]*database{}, warned: map[*Change]bool{}}
+		stays: map[string]bool{}, databases: map[string]*database{}, warned: map[*Change]bool{}, saw: map[*Change]fs.FileInfo{}}
 	if a.id == "" {
 		a.id = rand.Text()
 	}
@@ -148,11 +154,11 @@ func (a *applier) each(changes []*Change, wants func(*Change) bool, fn func(*Cha
 		case err != nil && a.mountedSince(c, err):
 			a.mounted = append(a.mounted, c.Path)
 			a.keep(c, Mounted)
-		case err != nil:
+		case err != nil && !(a.begun && unreachable(err)): // or somebody renamed it in this moment
 			if err := a.permitted(c, err); err != nil {
 				return err
 			}
-		case st == altered:
+		case err != nil || st == altered:
 			a.keep(c, a.why(c))
 		default:
 			a.over[c] = st == finished
@@ -179,7 +185,7 @@ func (a *applier) look() error {
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		a.touched[parent(c.Path)] = true // its name may not be durable
 		st, err := a.state(c)
-		if err != nil || c.Kind != KindMode || isDir(c.New) {
+		if err != nil || st == altered || c.Kind != KindMode || isDir(c.New) {
 			return st, err
 		}
 		if st == finished {
@@ -222,7 +228,7 @@ func (a *applier) removeOne(c *Change) (state, error) {
 	if err != nil || st != pending {
 		return st, err
 	}
-	if stays, err := a.spared(c); stays || err != nil {
+	if goes, err := a.goes(c); !goes || err != nil {
 		return altered, err
 	}
 	a.descent.forget(c.Path)
@@ -245,17 +251,17 @@ func (a *applier) removeOne(c *Change) (state, error) {
 // changed in them; settle sets the final mode.
 func (a *applier) makeFolders() error {
 	return a.each(a.changes, func(c *Change) bool { return isDir(c.New) && !isDir(c.Old) }, func(c *Change) (state, error) {
-		dir, err := a.descent.to(parent(c.Path))
-		if unreachable(err) {
-			return altered, nil
+		if _, err := a.descent.moved(); err != nil {
+			return 0, err
 		}
+		dir, err := a.descent.to(parent(c.Path))
 		if err == nil {
 			err = writer.Retry(func() error { return dir.Mkdir(base(c.Path), letsIn) })
 		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return 0, err
+		var info fs.FileInfo
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			info, err = dir.Lstat(base(c.Path))
 		}
-		info, err := dir.Lstat(base(c.Path))
 		if err == nil && !info.IsDir() {
 			return altered, nil
 		}
@@ -277,26 +283,50 @@ func (a *applier) moveIn() error {
 		if err != nil || st == altered || st == finished {
 			return st, err
 		}
+		if from := a.pairs[c]; from != nil {
+			if st, err := a.moveFrom(from, c); st != pending || err != nil {
+				return st, err
+			}
+		}
 		if stays, err := a.spared(c); stays || err != nil {
 			return altered, err
 		}
-		if _, err := a.descent.to(parent(c.Path)); unreachable(err) { // os.Root would follow a symlink on the way
-			return altered, nil
-		} else if err != nil {
-			return 0, err
-		}
-		t := a.temps[c]
-		dir, err := a.descent.to(t.dir)
-		if err != nil {
-			return 0, err
-		}
-		to := strings.TrimPrefix(c.Path, t.dir+"/")
-		if err := writer.Retry(func() error { return dir.Rename(t.name, to) }); err != nil {
-			return 0, err
-		}
-		delete(a.temps, c)
-		return finished, nil
+		return a.moveOneIn(c, st)
 	})
+}
+
+// moveOneIn renames a staged file. Where nothing is it replaces nothing.
+func (a *applier) moveOneIn(c *Change, st state) (state, error) {
+	if is, err := a.still(c); !is || err != nil {
+		return altered, err
+	}
+	dir, err := a.descent.to(parent(c.Path)) // os.Root would follow a symlink on the way
+	if unreachable(err) {
+		return altered, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	t := a.temps[c]
+	if t.name == "" {
+		if t, err = a.stageLate(c); err != nil {
+			return 0, err
+		}
+	}
+	at := a.descent.above(t.dir)
+	if st == vacant {
+		err = writer.RenameTo(at, t.name, dir, base(c.Path))
+	} else {
+		err = writer.Retry(func() error { return at.Rename(t.name, strings.TrimPrefix(c.Path, t.dir+"/")) })
+	}
+	if st == vacant && errors.Is(err, fs.ErrExist) {
+		return altered, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	delete(a.temps, c)
+	return finished, nil
 }
 
 // changeModes changes the modes of files, and syncs each.
@@ -319,6 +349,9 @@ func (a *applier) changeModes() error {
 		}
 		if err := a.descent.crossed(dir, c.Path); err != nil {
 			return 0, errors.Join(err, f.Close())
+		}
+		if !writer.SameFile(info, a.saw[c]) { // somebody put another file there
+			return altered, f.Close()
 		}
 		return finished, chmod(f, info, c.New.Mode)
 	})

@@ -20,6 +20,7 @@ type cutter struct {
 	calls  int
 	umask  fs.FileMode
 	before func(call, name string) error // of calls that change something; may be nil
+	then   func()                        // after each of them; may be nil
 }
 
 func (c *cutter) call(what, name string) error {
@@ -34,6 +35,13 @@ func (c *cutter) call(what, name string) error {
 		return c.before(what, name)
 	}
 	return nil
+}
+
+// done is called after a call.
+func (c *cutter) done() {
+	if c.then != nil {
+		c.then()
+	}
 }
 
 func (c *cutter) dead() bool {
@@ -64,7 +72,10 @@ func (c *cutFS) OpenFile(name string, flag int, perm fs.FileMode) (writer.File, 
 	if err != nil {
 		return nil, err
 	}
-	return &cutFile{f, c.cutter, c.at(name)}, nil
+	if flag&os.O_CREATE != 0 {
+		c.done()
+	}
+	return &cutFile{f, c, c.at(name)}, nil
 }
 
 func (c *cutFS) Mkdir(name string, perm fs.FileMode) error {
@@ -93,6 +104,7 @@ func (c *cutFS) do(call, name string, fn func() error) error {
 	if err := c.call(call, c.at(name)); err != nil {
 		return err
 	}
+	defer c.done()
 	return fn()
 }
 
@@ -106,8 +118,26 @@ func (c *cutFS) Sub(name string) (writer.FS, error) {
 
 type cutFile struct {
 	writer.File
-	*cutter
+	*cutFS
 	name string
+}
+
+// RenameTo is a rename from a folder that is open to another one.
+func (f *cutFile) RenameTo(from string, to writer.File, name string) error {
+	g, ok := to.(*cutFile)
+	if !ok { // it is outside of the tree
+		dir, err := writer.OpenFS(to.(interface{ OS() *os.File }).OS().Name())
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		g = &cutFile{cutFS: &cutFS{FS: dir}}
+	}
+	if err := f.call("rename", path.Join(g.name, name)); err != nil {
+		return err
+	}
+	defer f.done()
+	return writer.RenameTo(f.FS, from, g.FS, name)
 }
 
 func (f *cutFile) Write(p []byte) (int, error) {

@@ -230,7 +230,7 @@ func TestApplyDenied(t *testing.T) {
 		"tree/new":  {"new", "new/moved", "new/w"},
 		"tree/swap": {"swap", "swap/in"},
 		"tree/ro":   {"ro/f"},
-		"tree":      {"a", "empty", "gone", "gone/deep", "gone/deep/y", "gone/x", "link", "mode", "moved", "new", "ro", "swap", "turn", "turn/z"},
+		"tree":      {"a", "empty", "gone", "gone/deep", "gone/deep/y", "gone/x", "link", "mode", "moved", "new", "new/moved", "ro", "swap", "turn", "turn/z"},
 	} {
 		for _, permitted := range []bool{false, true} {
 			f := first.on(t, first.Snapshot())
@@ -339,7 +339,6 @@ func TestChangedMeanwhile(t *testing.T) {
 		}, thing{fs.ModeDir | 0o755, ""}},
 		"already as wanted": {func(at string) error { return os.WriteFile(at, []byte("one"), 0o644) }, thing{0o644, "one"}},
 		"only touched":      {func(at string) error { return os.Chtimes(at, time.Now(), time.Now()) }, thing{0o644, "one"}},
-		"removed":           {os.Remove, thing{0o644, "one"}},
 	} {
 		from, to := made("a", "two", "gone", "two"), made("a", "one")
 		blobs, tree := stored(t, to), onDisk(t, from)
@@ -379,7 +378,7 @@ func TestNeverThroughASymlink(t *testing.T) {
 		}
 		done, err := try(tree, blobs).Apply(tContext(), planOf(t, blobs, from, to))
 		require.NoError(t, err)
-		require.Equal(t, []Retained{{Path: "dir/new", Why: Meanwhile}, {Path: "dir/old", Why: Meanwhile}}, done.Retained)
+		require.ElementsMatch(t, []Retained{{Path: "dir/new", Why: Meanwhile}, {Path: "dir/old", Why: Meanwhile}}, done.Retained)
 		requireThings(t, others, seen(t, tree), "inside")
 		requireThings(t, outside, seen(t, outer), "outside")
 	}

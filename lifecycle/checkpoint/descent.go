@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -19,6 +20,8 @@ type descent struct {
 	root  writer.FS
 	names []string
 	open  []writer.FS
+	infos []fs.FileInfo // of the open folders, when they were opened
+	on    []uint64      // their mounts, if crosses is not nil
 	// folded maps a path to the name that is found there, if it differs from the path in
 	// case or normalization. Such a path counts as missing.
 	folded map[string]string
@@ -48,7 +51,17 @@ func (c *descent) to(dir string) (writer.FS, error) {
 		if err != nil {
 			return nil, err
 		}
+		info, err := sub.Lstat(".")
+		var on uint64
+		if err == nil && c.crosses != nil {
+			on, err = sub.Mount(".")
+		}
+		if err != nil {
+			_ = sub.Close()
+			return nil, err
+		}
 		c.names, c.open = append(c.names, part), append(c.open, sub)
+		c.infos, c.on = append(c.infos, info), append(c.on, on)
 	}
 	return c.at(), nil
 }
@@ -65,11 +78,56 @@ func (c *descent) cut(n int) {
 	for i := n; i < len(c.open); i++ {
 		_ = c.open[i].Close() // nothing was written through it
 	}
-	c.names, c.open = c.names[:n], c.open[:n]
+	c.names, c.open, c.infos, c.on = c.names[:n], c.open[:n], c.infos[:n], c.on[:n]
+}
+
+// moved closes the open folders that are not at their paths any more, because somebody renamed one,
+// and reports whether there were any.
+func (c *descent) moved() (bool, error) {
+	at := c.root
+	for n, name := range c.names {
+		info, err := at.Lstat(name)
+		if err == nil && writer.SameFile(info, c.infos[n]) {
+			at = c.open[n]
+			continue
+		}
+		c.cut(n)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// again is to for a folder that was open before. It returns fs.ErrNotExist if somebody renamed it, or a
+// folder above it, since.
+func (c *descent) again(dir string) (writer.FS, error) {
+	if moved, err := c.moved(); moved || err != nil {
+		return nil, cmp.Or(err, fs.ErrNotExist)
+	}
+	return c.to(dir)
+}
+
+// above returns an open folder on the way to the one that to returned.
+func (c *descent) above(dir string) writer.FS {
+	if dir == "." {
+		return c.root
+	}
+	return c.open[strings.Count(dir, "/")]
 }
 
 // stat returns the info of a path, and its folder as to does.
 func (c *descent) stat(path string) (writer.FS, fs.FileInfo, error) {
+	dir, info, err := c.lstat(path)
+	if err == nil {
+		err = c.crossed(dir, path)
+	}
+	return dir, info, err
+}
+
+// lstat is stat for a path of which stat found before that it crosses no mount.
+func (c *descent) lstat(path string) (writer.FS, fs.FileInfo, error) {
 	dir, err := c.to(parent(path))
 	if err == nil && c.folded[path] != "" {
 		err = fs.ErrNotExist
@@ -78,9 +136,6 @@ func (c *descent) stat(path string) (writer.FS, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info, err := dir.Lstat(base(path))
-	if err == nil {
-		err = c.crossed(dir, path)
-	}
 	return dir, info, err
 }
 

@@ -44,7 +44,11 @@
 // Apply writes every new content to a temporary file, verified and synced, before it changes a
 // name or a content, so that a full disk or a damaged blob leaves the tree unchanged. Then it
 // renames, removes, sets the modes, and syncs each folder. It compares what it replaces or
-// removes with the plan right before that, and retains what differs. It opens a folder whose
+// removes with the plan right before that, and retains what differs, and what somebody renamed
+// since the plan was made: no path at which the plan saw a file is made anew. A file whose content
+// the plan makes at one path and removes at another is moved by one rename. If neither path has it,
+// both are retained; a power cut leaves no such state, because the new name is durable before the
+// removal of the old one. Apply opens a folder whose
 // mode forbids the change. All such folders are in the plan, so that the Apply that finishes
 // a rewind after a crash restores their modes. Temporary names are derived from the rewind's
 // entry and the path, and the next Apply of the plan removes only these.
@@ -64,14 +68,15 @@
 //
 // # Caveats
 //
-// If a program writes into a file between the comparison and the rename that follows at once,
-// that is lost, as with every tool that replaces files by name. A program that opens a file after
+// If a program writes into a file, or puts another one in its place, between the comparison and the
+// rename or removal that follows at once, that is lost, as with every tool that replaces files by name. A program that opens a file after
 // Apply asked, and before the rename that follows at once, writes into one without a name.
 //
 // Only the permission bits of a mode are recorded. A rewind never sets setuid, setgid or
 // sticky; files that are not written again keep theirs. A file that is written again belongs
 // to the user of the process, has the time of the rewind, and has no extended attributes and
-// no other hard links: the other names keep their content and mode. A file or folder of which
+// no other hard links: the other names keep their content and mode. A file that is moved keeps all
+// of these. A file or folder of which
 // only the mode changes keeps its owner, attributes and times, but a file with several hard
 // links is written again. Holes of a sparse file stay holes.
 package checkpoint

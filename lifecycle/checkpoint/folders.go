@@ -100,6 +100,9 @@ func (a *applier) tryFolders() error {
 			if err == nil {
 				err = dir.Chmod(base(c.Path), info.Mode())
 			}
+			if unreachable(err) { // somebody renamed it
+				return altered, nil
+			}
 			return pending, err
 		}
 		at, dir, err := a.descent.nearest(parent(c.Path))
@@ -156,6 +159,9 @@ func (a *applier) settle() error {
 }
 
 func (a *applier) settleOne(path string, c *Change) error {
+	if _, err := a.descent.moved(); err != nil {
+		return err
+	}
 	dir, err := a.descent.to(path)
 	if unreachable(err) {
 		return nil // it was removed; the folder above is synced too

@@ -197,7 +197,7 @@ func TestHiddenThatCannotBeMoved(t *testing.T) {
 		plan, err := k.cps.Plan(t.Context(), before, at, k.cps.Tree(at.Root), before.Number, RewindOptions{})
 		require.NoError(t, err)
 		k.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
-			if op.Call == "rename" && strings.HasSuffix(op.Name, "node_modules") {
+			if op.Call == "rename" && strings.Contains(op.Name, movedDir+"/") {
 				return crashfs.Fault{Err: errno}
 			}
 			return crashfs.Fault{}
@@ -322,4 +322,30 @@ func (s *Store) mustLast(t require.TestingT, why Reason) (last *Entry) {
 		}
 	}
 	return last
+}
+
+// A hidden folder goes nowhere if somebody renames the folder above it while it is looked at.
+func TestHiddenInARenamedFolder(t *testing.T) {
+	t.Parallel()
+	k := hiding(t, 0)
+	k.edit("d/a", "1")
+	before, _ := k.works("d/.gitignore", "node_modules/\n", "d/node_modules/b", "three")
+	at := k.create(BeforeRewind, before.Number)
+	plan, err := k.cps.Plan(t.Context(), before, at, k.cps.Tree(at.Root), before.Number, RewindOptions{})
+	require.NoError(t, err)
+	renamed := false
+	k.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "readdir" && strings.HasSuffix(op.Name, "d/node_modules") && !renamed {
+			renamed = true
+			require.NoError(t, k.tree.Rename("d", "e"))
+		}
+		return crashfs.Fault{}
+	})
+	done, err := k.cps.Apply(t.Context(), plan)
+	k.disk.SetHook(nil)
+	require.NoError(t, err)
+	require.True(t, renamed)
+	require.Contains(t, done.Retained, Retained{Path: "d/node_modules", Why: Meanwhile})
+	require.Empty(t, k.moved())
+	require.Contains(t, k.look(), "e/node_modules/b")
 }

@@ -170,6 +170,9 @@ func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool
 	g := &going{target: target, before: before, last: last, opts: opts, undoes: undoes, alone: true, stays: map[string]string{}}
 	now := m.latest
 	for file, text := range now.all {
+		if strings.HasPrefix(path.Base(file), tempPrefix) {
+			continue // what a process that was killed had staged was never durable
+		}
 		if m.mustStay(a, file, text, target.Number, last, now, opts) {
 			g.stays[file] = text
 		}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -139,7 +140,18 @@ func (c *descent) crossed(at writer.FS, path string) error {
 	if c.crosses == nil || c.crosses[path] {
 		return nil
 	}
-	is, err := mount.Point(at, base(path))
+	var is bool
+	var err error
+	if n := len(c.open); n > 0 && at == c.open[n-1] {
+		var on uint64
+		on, err = at.Mount(base(path))
+		is = err == nil && on != c.on[n-1]
+	} else {
+		is, err = mount.Point(at, base(path))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
 	if is {
 		err = errMounted
 	}

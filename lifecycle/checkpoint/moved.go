@@ -164,6 +164,9 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 			continue
 		}
 		a.touched[parent(c.Path)] = true
+		if _, err := a.descent.moved(); err != nil {
+			return a.failed(c.Path, err)
+		}
 		why, err := move(c)
 		switch {
 		case errors.Is(err, errMounted):
@@ -171,6 +174,8 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 		case Refused(err): // as if the path were another disk's: the rest of the plan does not need it
 			a.denied = append(a.denied, c.Path)
 			a.retain(c, Retained{Path: c.Path, Why: Fixed, Cause: cause(err)})
+		case unreachable(err): // somebody renamed it in this moment
+			a.keep(c, Meanwhile)
 		case err != nil:
 			return a.failed(c.Path, err)
 		case why != "":
@@ -212,7 +217,7 @@ func (a *applier) away(c *Change) (Why, error) {
 	}
 	defer to.Close()
 	a.descent.forget(c.Path)
-	if dir, err = a.descent.to(parent(c.Path)); err != nil {
+	if dir, err = a.descent.again(parent(c.Path)); err != nil {
 		return "", err
 	}
 	err = writer.RenameTo(dir, base(c.Path), to, a.movedAs(c.Old))
@@ -291,7 +296,7 @@ func (a *applier) back(c *Change) (Why, error) {
 		if err := a.reach(parent(c.Path)); err != nil {
 			return "", err
 		}
-		if dir, err = a.descent.to(parent(c.Path)); err != nil {
+		if dir, err = a.descent.again(parent(c.Path)); err != nil {
 			return "", err
 		}
 		if err = writer.RenameTo(from, m.name, dir, base(c.Path)); err == nil {

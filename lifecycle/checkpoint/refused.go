@@ -95,6 +95,8 @@ func (a *applier) inPlace(c *Change) bool {
 // ask finds, before anything is written, the paths that the system would refuse to change, from
 // their attributes and those of their folders. A try in the folder does not find these.
 func (a *applier) ask() error {
+	var of asker
+	defer of.close()
 	return a.each(a.changes, func(*Change) bool { return true }, func(c *Change) (state, error) {
 		dir, at, err := a.descent.nearest(parent(c.Path))
 		if err != nil {
@@ -104,7 +106,7 @@ func (a *applier) ask() error {
 		if at == parent(c.Path) && a.descent.folded[c.Path] == "" {
 			q.name = base(c.Path)
 		}
-		return pending, q.ask(dir)
+		return pending, of.ask(dir, &q)
 	})
 }
 

@@ -12,24 +12,49 @@ import (
 	mounts "github.com/lopen-dev/lopen/writer/mount"
 )
 
-// ask returns a [*refusal] if the kernel will not allow the change. What it cannot find out, on a
-// simulated disk or from a folder that may not be read, it leaves to the change itself.
-func (q *question) ask(dir writer.FS) error {
+// An asker asks the kernel about paths. It has the folder open that was asked about last.
+type asker struct {
+	path   string
+	file   writer.File
+	fd     int // -1 if the kernel does not know the folder
+	in     unix.Statx_t
+	inside uint64
+}
+
+func (k *asker) close() {
+	if k.file != nil {
+		_ = k.file.Close()
+	}
+	*k = asker{fd: -1}
+}
+
+func (k *asker) open(dir writer.FS, path string) {
+	k.close()
+	k.path = path
 	f, err := dir.OpenFile(".", os.O_RDONLY, 0)
 	if err != nil {
+		return
+	}
+	k.file = f
+	if of, ok := f.(interface{ OS() *os.File }); ok {
+		fd := int(of.OS().Fd())
+		if k.inside, err = mounts.StatAt(fd, "", &k.in); err == nil {
+			k.fd = fd
+		}
+	}
+}
+
+// ask returns a [*refusal] if the kernel will not allow the change. What it cannot find out, on a
+// simulated disk or from a folder that may not be read, it leaves to the change itself.
+func (k *asker) ask(dir writer.FS, q *question) error {
+	if k.path != q.in {
+		k.open(dir, q.in)
+	}
+	if k.fd < 0 {
 		return nil
 	}
-	defer f.Close()
-	of, ok := f.(interface{ OS() *os.File })
-	if !ok {
-		return nil
-	}
-	fd := int(of.OS().Fd())
-	var in, at unix.Statx_t
-	inside, err := mounts.StatAt(fd, "", &in)
-	if err != nil {
-		return nil
-	}
+	in := &k.in
+	var at unix.Statx_t
 	if r := attributes(in.Attributes, q.in); r != nil && q.names {
 		r.why = "its folder is " + r.why
 		return r
@@ -37,7 +62,7 @@ func (q *question) ask(dir writer.FS) error {
 	if q.name == "" {
 		return nil
 	}
-	mount, err := mounts.StatAt(fd, q.name, &at)
+	mount, err := mounts.StatAt(k.fd, q.name, &at)
 	if err != nil {
 		return nil
 	}
@@ -49,10 +74,10 @@ func (q *question) ask(dir writer.FS) error {
 	if !q.names {
 		return nil
 	}
-	if mount != inside {
+	if mount != k.inside {
 		return &refusal{"it is a mount point", "umount " + shellWord(path), unix.EBUSY}
 	}
-	if sticky(&in, &at) {
+	if sticky(in, &at) {
 		return &refusal{fmt.Sprintf("it belongs to user %d and its folder is sticky", at.Uid), "", unix.EPERM}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (a *applier) stage(ctx context.Context) error {
 		return blob.SyncAll(list)
 	}
 	defer func() { _ = flush() }() // after an error it closes the files
-	err := a.each(a.changes, a.stages, func(c *Change) (state, error) {
+	err := a.each(a.changes, func(c *Change) bool { return a.stages(c) && !a.renames(c) }, func(c *Change) (state, error) {
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
@@ -86,6 +86,15 @@ func (a *applier) stage(ctx context.Context) error {
 		return err
 	}
 	return a.failed(".", flush())
+}
+
+// stageLate stages a file that was to be moved back by a rename, and could not.
+func (a *applier) stageLate(c *Change) (staged, error) {
+	f, err := a.stageOne(a.ctx, c)
+	if f != nil {
+		err = errors.Join(err, blob.SyncAll([]writer.File{f}))
+	}
+	return a.temps[c], err
 }
 
 // stageOne makes the new file or symlink of a change. The caller syncs and closes the file.

@@ -26,7 +26,7 @@ const (
 // be replaced or removed, because a content may change without its times.
 func (a *applier) state(c *Change) (state, error) {
 	dir, info, err := a.descent.stat(c.Path)
-	if unreachable(err) {
+	if a.saw[c] = info; unreachable(err) {
 		return c.absent(), nil
 	}
 	if err != nil {
@@ -43,17 +43,22 @@ func (a *applier) state(c *Change) (state, error) {
 	if fits, err := a.fits(c.New, dir, base(c.Path), info, true, nil); err != nil || fits {
 		return finished, err
 	}
-	var ask func(writer.File, fs.FileInfo)
-	if a.begun && a.takes(c) {
-		ask = func(f writer.File, info fs.FileInfo) {
-			who, is := a.openers.On(f, base(c.Path), info)
-			a.asked = answer{c, who, is}
-		}
-	}
+	ask := a.asking(c)
 	if fits, err := a.fits(c.Old, dir, base(c.Path), info, a.begun, ask); err != nil || fits {
 		return pending, err
 	}
 	return altered, nil
+}
+
+// asking returns a function that asks who has the file open that a change takes away, or nil.
+func (a *applier) asking(c *Change) func(writer.File, fs.FileInfo) {
+	if !a.begun || !a.takes(c) {
+		return nil
+	}
+	return func(f writer.File, info fs.FileInfo) {
+		who, is := a.openers.On(f, base(c.Path), info)
+		a.asked = answer{c, who, is}
+	}
 }
 
 // absent returns the state of a change whose path does not exist.
@@ -63,6 +68,8 @@ func (c *Change) absent() state {
 		return finished
 	case c.Kind == KindMode:
 		return altered // there is no file whose mode could be changed
+	case c.Old != nil && isDir(c.Old) == isDir(c.New):
+		return altered // Apply replaces it by one rename: somebody renamed or removed it
 	}
 	return vacant // making the file loses nothing
 }

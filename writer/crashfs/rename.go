@@ -15,7 +15,7 @@ func (f *file) RenameTo(oldname string, to writer.File, newname string) error {
 	}
 	from := &folder{d: f.d, ino: f.node.ino, name: f.name, prefix: f.rel}
 	into := &folder{d: g.d, ino: g.node.ino, name: g.name, prefix: g.rel}
-	return linkError("rename", oldname, newname, from.call("rename", oldname, true, func() error {
+	return linkError("rename", oldname, newname, into.call("rename", newname, true, func() error {
 		if p, err := into.walk(newname, false); err == nil && p.node != nil {
 			return syscall.EEXIST
 		}
