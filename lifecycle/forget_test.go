@@ -1,7 +1,11 @@
 package lifecycle_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -118,4 +122,19 @@ func TestCheckpointsOutliveTheSessionsFolder(t *testing.T) {
 	_, err = sess.Rewind(t.Context(), ids[0], both)
 	require.ErrorIs(t, err, lifecycle.ErrNotFound, "its tasks of then went with the folder")
 	require.NoError(t, store.Close(t.Context()))
+}
+
+// A prune that deletes a session for good sweeps what a rewind moved away and no checkpoint needs.
+func TestPruneSweepsWhatWasMoved(t *testing.T) {
+	t.Parallel()
+	store := initStore(t)
+	sess, _ := agentWorked(t, store, "auth")
+	require.NoError(t, sess.Complete(t.Context()))
+	require.NoError(t, sess.Close(t.Context()))
+	require.Len(t, at(t, store, day.Add(time.Minute), lifecycle.Retention{Bytes: 1}), 1)
+	moved := filepath.Join(store.Path(), "moved", strings.Repeat("0", 64)+"-"+strings.Repeat("1", 16)+"-3")
+	require.NoError(t, os.MkdirAll(moved, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(moved, "x"), []byte("one"), 0o400))
+	require.Len(t, emptied(t, store), 1)
+	require.NoDirExists(t, moved)
 }

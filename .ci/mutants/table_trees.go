@@ -109,7 +109,7 @@ var ofTrees = []mutant{
 		"rules: what was captured stays captured", "lifecycle/checkpoint/look.go",
 		"it.text == string(files.Ignored)) {",
 		"it.text == string(files.Ignored)) && false {",
-		"./lifecycle/checkpoint", "TestRulesOfATask",
+		"./lifecycle/checkpoint", "TestHiddenBudget",
 	},
 	{
 		"rules: what the target has is captured", "lifecycle/checkpoint/look.go",

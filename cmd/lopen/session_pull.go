@@ -113,6 +113,7 @@ func (a *app) bringFiles(ctx context.Context, store *lifecycle.Store, id session
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
+	a.sayUnstored(files)
 	if len(files.Plan.Changes) == 0 && len(unsaved(files)) == 0 {
 		return 0, nil
 	}
@@ -129,6 +130,15 @@ func (a *app) bringFiles(ctx context.Context, store *lifecycle.Store, id session
 		fmt.Fprintf(a.stderr, "kept %s (%s)\n", shown(k.Path), whyKept(k))
 	}
 	return done.Changes, err
+}
+
+// sayUnstored names what is not as the session left it because no checkpoint has it.
+func (a *app) sayUnstored(f *fleet.Files) {
+	for _, k := range f.Plan.Retained {
+		if k.Why == checkpoint.Unstored {
+			fmt.Fprintf(a.stderr, "left as it is: %s (%s)\n", shown(k.Path), whyKept(k))
+		}
+	}
 }
 
 // unsaved are the paths that bringing the files would take from a person.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -88,6 +89,9 @@ func (x *exporter) findCheckpoints() error {
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
+		if err := n.nameUnstored(); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
 		if len(lines) > 0 {
 			x.chains = append(x.chains, chain{name, lines})
 			x.size += int64(len(lines))
@@ -142,6 +146,23 @@ type needs struct {
 	x     *exporter
 	chain *checkpoint.Store
 	seen  map[blob.Hash]struct{}
+	last  *checkpoint.Entry // of the chain, which was added last
+}
+
+// nameUnstored names what the newest entry of a chain does not have, because only rules of tasks hide
+// it, and forgets the entry.
+func (n *needs) nameUnstored() error {
+	e := n.last
+	if n.last = nil; e == nil || e.Hidden == 0 {
+		return nil
+	}
+	skipped, err := n.chain.Tree(e.Root).Skipped()
+	for _, k := range skipped {
+		if k.Reason == files.Hidden {
+			n.x.out.Warnings = append(n.x.out.Warnings, fmt.Sprintf("%s is not stored, because a rule hides it that a task wrote, and is not exported: %s", k.Path, k.Listing))
+		}
+	}
+	return err
 }
 
 // add adds what an entry needs. If an object is damaged or missing, it adds nothing and
@@ -169,6 +190,7 @@ func (n *needs) add(e *checkpoint.Entry) (left string, err error) {
 		return true
 	})
 	if err = cmp.Or(lost, err); err == nil {
+		n.last = e
 		x.out.Checkpoints++
 		return "", nil
 	}
