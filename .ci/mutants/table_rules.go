@@ -83,7 +83,7 @@ var ofRules = []mutant{
 	{
 		"hidden: it comes back whole or not", "lifecycle/checkpoint/moved.go",
 		"if err != nil || l.Hash != m.hash {",
-		"if err != nil {",
+		"if err != nil || l.Hash != m.hash && false {",
 		"./lifecycle/checkpoint", "TestHiddenChangedMeanwhile",
 	},
 	{
@@ -114,6 +114,12 @@ var ofRules = []mutant{
 		"hidden: what was moved counts", "lifecycle/checkpoint/thin.go",
 		"s.objects = n + moved",
 		"s.objects = n + 0*moved",
+		"./lifecycle/checkpoint", "TestMovedIsSwept",
+	},
+	{
+		"hidden: and is weighed with what needs it", "lifecycle/checkpoint/thin.go",
+		"sizes[m.hash] += m.bytes",
+		"sizes[m.hash] += 0 * m.bytes",
 		"./lifecycle/checkpoint", "TestMovedIsSwept",
 	},
 	{

@@ -232,14 +232,15 @@ func TestMovedIsSwept(t *testing.T) {
 	n, err := MovedBytes(k.lopen)
 	require.NoError(t, err)
 	require.EqualValues(t, 11, n)
-	over := func(lopen writer.FS) int64 {
+	thin := func(lopen writer.FS, limit int64) Thinned {
 		k.start()
 		k.cps.opts.Lopen = lopen
-		thinned, err := k.cps.Thin(t.Context(), Limits{Bytes: 1, Keep: func([]*Entry) func(*Entry) bool { return anyEntry }})
+		thinned, err := k.cps.Thin(t.Context(), Limits{Bytes: limit, Keep: func([]*Entry) func(*Entry) bool { return anyEntry }})
 		require.NoError(t, err)
-		return thinned.Over
+		return thinned
 	}
-	require.EqualValues(t, 11, over(k.lopen)-over(nil), "they count")
+	require.EqualValues(t, 11, thin(k.lopen, 1).Over-thin(nil, 1).Over, "they count")
+	require.EqualValues(t, 11, thin(k.lopen, 1<<40).Bytes-thin(nil, 1<<40).Bytes, "also where there is room")
 	k.forget(after.Number)
 	require.Equal(t, 1, sweep())
 	k.forget(left.Number)
