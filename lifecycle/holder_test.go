@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -186,6 +187,15 @@ func TestLatestOfHooks(t *testing.T) {
 	latest(ids[0], ids[3], change)
 	require.Equal(t, "auth-20260214-5", made(t, store, "auth").String())
 	latest(ids[1], ids[1], change)
+
+	own := storeIn(t, filepath.Dir(store.Path()))
+	sess, err := own.Open(ids[0])
+	require.NoError(t, err)
+	require.NoError(t, change(sess))
+	require.NoError(t, own.Close(t.Context()), "which closes the session")
+	id, err := store.Latest("")
+	require.NoError(t, err)
+	require.Equal(t, ids[0], id)
 }
 
 func errOf[T any](_ T, err error) error { return err }

@@ -58,7 +58,7 @@ func (m *Memory) path(key string) string {
 // Note replaces the SHA-256 of a snapshot.
 func (m *Memory) Note(key string, sum [sha256.Size]byte) {
 	if err := m.note(key, sum); err != nil {
-		m.log.Warn().Err(err).Str("snapshot", key).Msg("every file is read again the next time, because what was remembered cannot be verified")
+		m.log.Info().Err(err).Str("snapshot", key).Msg("every file is read again the next time, because what was remembered cannot be verified")
 	}
 }
 
