@@ -230,8 +230,13 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 		}
 	}
 	log.Info().Int("changed", len(done.Changes)).Int("kept", len(done.Retained)).Int("tasks", len(done.Tasks)).Msg("rewind ends: it was cut off and is finished")
+	s.finished = &done
 	return nil
 }
+
+// Finished returns what the rewind did that was cut off and that Open has finished, nil if there was
+// none. Whoever asks for that rewind again has it: what was changed by somebody else meanwhile stays.
+func (s *Session) Finished() *rewind.Result { return s.finished }
 
 // GiveUpRewind ends a rewind that was begun and not finished, and changes no file. It works as
 // long as the session's log can be written, whatever became of files and checkpoints. Undo then

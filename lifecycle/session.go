@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer"
@@ -41,6 +42,7 @@ type Session struct {
 	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
 	opened    time.Time   // UpdatedAt of the State that it began with; Immutable.
 	noted     atomic.Bool // Close has pointed the hint to the latest session at it
+	finished  *rewind.Result
 }
 
 // Open resumes a session: it takes the lease, loads the State, and continues the journal in

@@ -98,4 +98,10 @@ var ofRefused = []mutant{
 		"st, err = p.follow(target)\n\t\tif false {",
 		"./cmd/lopen", "TestRewindThatIsNotFinished",
 	},
+	{
+		"refuse: a rewind that is given again is finished and nothing more", "cmd/lopen/checkpoint_rewind.go",
+		"case was != nil && was.To.ID == r.to && r.paths == nil:",
+		"case false:",
+		"./cmd/lopen", "TestRewindIsGivenAgain",
+	},
 }

@@ -128,4 +128,10 @@ var ofTracked = []mutant{
 		"case false:",
 		"./cmd/lopen", "TestScripts/tracked",
 	},
+	{
+		"rules: --force takes no folder that has a person's files", "lifecycle/checkpoint/planner.go",
+		"p.opts.Force && !whole && !(deletes",
+		"p.opts.Force && !(deletes",
+		"./cmd/lopen", "TestScripts/rewind-hidden",
+	},
 }

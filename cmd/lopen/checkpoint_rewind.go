@@ -234,9 +234,12 @@ func (r *rewindCall) preview(cps *chain, would rewind.Result) error {
 }
 
 func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewind.Result, err error) {
-	if r.name == "" {
+	switch was := sess.Finished(); {
+	case r.name == "":
 		done, err = sess.Undo(ctx, r.options)
-	} else {
+	case was != nil && was.To.ID == r.to && r.paths == nil:
+		done = *was // it was given again to be finished
+	default:
 		done, err = sess.Rewind(ctx, r.to, r.options)
 	}
 	if err != nil {

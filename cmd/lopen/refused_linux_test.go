@@ -107,25 +107,52 @@ func in(t *testing.T, dir string) func(code int, args ...string) string {
 	}
 }
 
-// TestRewindThatIsNotFinished is named by all that look, with the commands that finish it and give
-// it up. Giving it up changes no file, says how far it came, and frees the session.
-func TestRewindThatIsNotFinished(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// unfinished begins a rewind of a to 1 that cannot be finished before the plan may be changed.
+func unfinished(t *testing.T, dir string) (lopen func(code int, args ...string) string, chattr func(flag string) error) {
+	t.Helper()
 	for name, text := range map[string]string{"TODO.md": "- [ ] one\n- [ ] two\n", "a": "1"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	lopen := in(t, dir)
+	lopen = in(t, dir)
 	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
 	lopen(2, "run", "mod", "--max-iterations", "1", "--", "sh", "-c", "printf 2 > a")
 	plans, err := filepath.Glob(filepath.Join(dir, ".lopen", "*", "mod*", "plan.md"))
 	require.NoError(t, err)
 	require.Len(t, plans, 1)
-	chattr := func(flag string) error { return exec.Command("chattr", flag, plans[0]).Run() }
+	chattr = func(flag string) error { return exec.Command("chattr", flag, plans[0]).Run() }
 	if err := chattr("+i"); err != nil {
 		t.Skipf("no file can be made immutable here: %v", err)
 	}
 	t.Cleanup(func() { _ = chattr("-i") })
+	return lopen, chattr
+}
+
+// TestRewindIsGivenAgain finishes a rewind that was cut off with the command that says so: what a
+// person wrote since stays, although that command has --force.
+func TestRewindIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lopen, chattr := unfinished(t, dir)
+	out := lopen(14, "checkpoint", "rewind", "before:one", "--yes", "--force")
+	require.Equal(t, "1", contents(t, dir, "a"))
+	require.NoError(t, chattr("-i"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("a person's"), 0o600))
+	_, command, found := strings.Cut(out, "as it is: lopen ")
+	require.True(t, found, out)
+	command, _, _ = strings.Cut(command, ";")
+	require.Contains(t, command, "--force --yes")
+	require.Contains(t, lopen(0, strings.Fields(command)...), "keep      a (changed since the plan was made)")
+	require.Equal(t, "a person's", contents(t, dir, "a"))
+	lopen(0, "checkpoint", "rewind", "before:one", "--force", "--yes")
+	require.Equal(t, "1", contents(t, dir, "a"), "it is finished: this is another one")
+}
+
+// TestRewindThatIsNotFinished is named by all that look, with the commands that finish it and give
+// it up. Giving it up changes no file, says how far it came, and frees the session.
+func TestRewindThatIsNotFinished(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	lopen, chattr := unfinished(t, dir)
 
 	// Its box cannot be unticked, so that the files go back to what they were.
 	out := lopen(14, "checkpoint", "rewind", "before:one", "--yes")

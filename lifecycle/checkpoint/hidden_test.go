@@ -106,13 +106,13 @@ func TestHiddenThatStays(t *testing.T) {
 			k.edit("x.o", "mine")
 			k.works("a", "1")
 			return before
-		}, []string{".gitignore: delete", "a: delete", "x.o: foreign, nobody's task, in 0"}},
+		}, []string{".gitignore: delete", "a: delete", "x.o: foreign, nobody's task"}},
 		"a person added to it": {func(k *worker) *Entry {
 			before, _ := k.works(scaffold...)
 			k.edit("node_modules/mine", "1")
 			k.create(Manual, 0)
 			return before
-		}, []string{".gitignore: delete", "node_modules: foreign, nobody's task, in 0"}},
+		}, []string{".gitignore: delete", "node_modules: foreign, nobody's task"}},
 		"a repository": {func(k *worker) *Entry {
 			before, _ := k.works(append(scaffold, "node_modules/a/.git/HEAD", "ref")...)
 			return before

@@ -191,7 +191,8 @@ func (m *model) mustStay(a *actor, file, text string, target, last uint64, now *
 	events := now.events[file]
 	newest := events[len(events)-1]
 	had := m.moments[last]
-	back := had != nil && had.all[file] == text && slices.Equal(had.events[file], events)
+	byRewind := !newest.known // one that was cut off: one that ends leaves the events of its target
+	back := had != nil && had.all[file] == text && (byRewind || slices.Equal(had.events[file], events))
 	if list := m.touched[file]; !opts.Force && !opts.Contested && !back && m.foreign(a, list[len(list)-1], target) {
 		return true
 	}

@@ -123,7 +123,7 @@ func (p *planner) blame(path string, now, was *files.Fingerprint) (k Retained, e
 	if undone {
 		return Retained{Path: path}, nil
 	}
-	k = p.others(path, nodes, was == nil)
+	k = p.others(path, nodes, was == nil, hidden(now))
 	if k.Why == "" && was == nil {
 		k.Why, err = p.early(path, likeFolder(now))
 	}
@@ -162,8 +162,8 @@ func (p *planner) hidden(path string, now, was *files.Fingerprint) Retained {
 }
 
 // others retains a path unless only the session's own tasks changed it since the target, and
-// says who else did.
-func (p *planner) others(path string, nodes []*change, deletes bool) Retained {
+// says who else did. What goes as a whole may have files that somebody else alone made: it is not forced.
+func (p *planner) others(path string, nodes []*change, deletes, whole bool) Retained {
 	k := Retained{Path: path}
 	var blamed []*change
 	own := false
@@ -174,7 +174,7 @@ func (p *planner) others(path string, nodes []*change, deletes bool) Retained {
 			k.At, blamed = max(k.At, c.at.Number), append(blamed, c)
 		}
 	}
-	if p.opts.Force && !(deletes && (!own || k.Why == Uncovered)) {
+	if p.opts.Force && !whole && !(deletes && (!own || k.Why == Uncovered)) {
 		return Retained{Path: path}
 	}
 	k.By = p.names(blamed)

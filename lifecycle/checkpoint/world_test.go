@@ -249,7 +249,10 @@ func summary(p *Plan) []string {
 	for _, k := range p.Retained {
 		line := fmt.Sprintf("%s: %s", k.Path, names[k.Why])
 		if k.By != "" {
-			line += fmt.Sprintf(", %s, in %d", k.By, k.At)
+			line += ", " + k.By
+			if k.At > 0 {
+				line += fmt.Sprintf(", in %d", k.At)
+			}
 		}
 		lines = append(lines, line)
 	}
