@@ -134,4 +134,10 @@ var ofTracked = []mutant{
 		"p.opts.Force && !(deletes",
 		"./cmd/lopen", "TestScripts/rewind-hidden",
 	},
+	{
+		"tracked: a git that hangs is asked once", "cmd/lopen/internal/git/tracked.go",
+		"if x.hangs {",
+		"if false {",
+		"./cmd/lopen/internal/git", "TestTrackedOfAGitThatHangs",
+	},
 }

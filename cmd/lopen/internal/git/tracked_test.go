@@ -2,6 +2,8 @@ package git
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +112,34 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 	require.Equal(t, "unknown", tracks(Of(p.path("a"), p.environ(), zerolog.Nop()).Outside()))
 	require.NoError(t, os.Rename(filepath.Dir(file), p.path("a/moved")))
 	require.Empty(t, tracks(of()), "no repository any more")
+}
+
+// A git that hangs, as on a file system that does not answer, is asked once.
+func TestTrackedOfAGitThatHangs(t *testing.T) {
+	p := newPlace(t)
+	p.repository("a")
+	r, err := find(t.Context(), p.path("a"), p.environ())
+	require.NoError(t, err)
+	defer r.close()
+	p.write("bin/git", "#!/bin/sh\necho >>"+p.path("asked")+"\nexec sleep 300\n")
+	require.NoError(t, os.Chmod(p.path("bin/git"), 0o755))
+	t.Setenv("PATH", p.path("bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	x := index{names: []byte("known\x00")}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for range 3 {
+		var f files.IgnoreFile
+		f, err = x.file(ctx, r, p.path("a"))
+		require.Error(t, err)
+		require.Equal(t, "known;", tracks([]files.IgnoreFile{f}))
+		ctx = t.Context()
+	}
+	require.ErrorIs(t, err, errHangs)
+	asked, err := os.ReadFile(p.path("asked"))
+	if !errors.Is(err, os.ErrNotExist) { // the shell may have been ended first
+		require.NoError(t, err)
+		require.Equal(t, "\n", string(asked))
+	}
 }
 
 // TestRepositoriesWithin holds when the state of a repository within the tree is another one.
