@@ -40,6 +40,7 @@ func (m *model) steps() map[string]func(*rapid.T) {
 			}
 		},
 		"closes":  m.closes,
+		"renames": m.renames,
 		"manual":  func() { m.create(m.session(awake), Manual, 0) },
 		"rewind":  func() { m.rewinds(m.session(idle), m.target(), m.how(), false) },
 		"undo":    m.undoes,
@@ -167,7 +168,7 @@ func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool
 	if before == nil {
 		return
 	}
-	g := &going{target: target, before: before, last: last, opts: opts, undoes: undoes, alone: true, stays: map[string]string{}}
+	g := &going{target: target, before: before, last: last, opts: opts, undoes: undoes && m.beyond == nil, alone: true, stays: map[string]string{}}
 	now := m.latest
 	for file, text := range now.all {
 		if strings.HasPrefix(path.Base(file), tempPrefix) {
@@ -178,6 +179,7 @@ func (m *model) rewinds(a *actor, target *Entry, opts RewindOptions, undoes bool
 		}
 	}
 	a.going = g
+	m.noteLate()
 	m.finish(a)
 }
 
@@ -223,6 +225,7 @@ func (m *model) finish(a *actor) {
 	var plan *Plan
 	var done Applied
 	inUse := m.inUse()
+	m.draws(false)
 	ok := m.attempt(a, func() (err error) {
 		plan, err = a.cps.Plan(context.Background(), g.target, g.before, a.cps.Tree(g.before.Root), g.last, g.opts)
 		if err == nil {
@@ -231,6 +234,10 @@ func (m *model) finish(a *actor) {
 		return err
 	})
 	after := m.look()
+	if ok && m.beyond != nil && m.beyond.now != nil {
+		m.keepsRenamed(m.beyond, plan, after)
+		m.note(true, m.beyond.was, m.beyond.now)
+	}
 	m.keepsInUse(inUse, after, g.opts)
 	for _, other := range m.all {
 		if other != a && other.going != nil {
@@ -248,7 +255,7 @@ func (m *model) finish(a *actor) {
 	}
 	if g.alone {
 		m.holds(a, g, now, then, after, plan)
-		if len(inUse) == 0 {
+		if len(m.held) == 0 {
 			require.Empty(m.t, done.Retained)
 		}
 	}

@@ -23,13 +23,15 @@ func init() { _ = flag.Set("rapid.seed", "1") }
 
 // TestModel makes random histories of a project: edits by sessions in their tasks and by
 // people, rules, repositories, rewinds, undos, restores, forks, what is thinned, processes
-// that are killed and power cuts at any call. The model looks at the disk alone and knows
+// that are killed and power cuts at any call. A person renames files and folders, also while a
+// checkpoint is made or a rewind is applied. The model looks at the disk alone and knows
 // nothing of trees, chains and rules. After each rewind it holds that
 //
 //   - what a person or another session wrote, or brought back, since the target stands;
 //   - each path is what it was before, or what it was at the target;
 //   - what is on a mount that was not there at the target stands;
 //   - what somebody has open for writing is neither replaced nor removed;
+//   - what somebody renames meanwhile stays as it is, and is not made a second time;
 //   - what stood before the session's first task stands;
 //   - nothing in a repository's .git is touched, nor what is not among the given paths;
 //   - undo gives the tree before, byte for byte;
@@ -100,6 +102,9 @@ type model struct {
 	all     []*actor
 	held    []held          // by other processes
 	mounted map[string]bool // mount points
+	beyond  *renaming       // what a person renames in the next attempt, or did in the last one
+	reads   bool            // it is a look
+	late    bool            // it came after the look
 }
 
 // An actor is a session.
@@ -164,6 +169,11 @@ func (m *model) write(person bool, edit func() error) {
 			}
 		}
 	}
+	m.note(person, was, now)
+}
+
+// note notes that the tree was changed.
+func (m *model) note(person bool, was, now map[string]string) {
 	alone := uint64(0)
 	if active := m.active(); len(active) == 1 {
 		alone = active[0]
@@ -185,7 +195,7 @@ func (m *model) write(person bool, edit func() error) {
 				continue
 			}
 			a.going.alone = false
-			if delete(a.going.stays, file); now[file] != "" && now[file][0] != 'd' && person { // one folder is like another
+			if delete(a.going.stays, file); now[file] != "" && now[file][0] != 'd' && person && !strings.Contains(file, tempPrefix) { // one folder is like another
 				a.going.stays[file] = now[file]
 			}
 		}
@@ -244,7 +254,7 @@ func (m *model) rewinder() (by *actor) {
 // power cut. attempt returns false if this happened and the process is gone.
 func (m *model) attempt(a *actor, fn func() error) bool {
 	if m.plain || m.calm || !rapid.Bool().Draw(m.t, "crashes") {
-		require.NoError(m.t, fn())
+		require.NoError(m.t, m.maybeBeside(fn))
 		return true
 	}
 	at, power := rapid.IntRange(1, 60).Draw(m.t, "call"), rapid.IntRange(0, 2).Draw(m.t, "power") == 0
@@ -334,6 +344,7 @@ func (m *model) whole() {
 func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 	all := m.look()
 	var e *Entry
+	m.draws(true)
 	ok := m.attempt(a, func() (err error) {
 		e, err = a.make(why, target)
 		return err
@@ -351,6 +362,11 @@ func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 	if why == AfterRewind {
 		by, a.going.end = a, number
 	}
+	m.late = m.renamedIn(number)
+	if m.beyond != nil && !m.late {
+		m.note(true, m.beyond.was, m.beyond.now)
+		all = m.look()
+	}
 	m.reached(number, all, by)
 	if e != nil {
 		a.line = append(a.line, number)
@@ -360,6 +376,9 @@ func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 		case AfterTask:
 			a.working = 0
 		}
+	}
+	if why != BeforeRewind {
+		m.noteLate()
 	}
 	return e
 }
