@@ -100,20 +100,20 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: what an attempt left ends before its files are looked at", "cmd/lopen/internal/loop/attempt.go",
-		"if ctx.Err() != nil || out.weigh().then != record.Done {",
-		"if ctx.Err() != nil {",
+		"r.endLeft(ctx, out.weigh().then)",
+		"_ = out.weigh()",
 		"./cmd/lopen", "TestScripts/attempt-strays",
 	},
 	{
 		"open: and where only the changes decide that it failed", "cmd/lopen/internal/loop/attempt.go",
-		"if out.then != record.Done {",
-		"if false {",
+		"r.endLeft(ctx, out.then)",
+		"_ = out.then",
 		"./cmd/lopen", "TestScripts/attempt-strays",
 	},
 	{
-		"open: what a successful attempt left works on", "cmd/lopen/internal/loop/attempt.go",
-		"if out.then != record.Done {",
-		"if true {",
+		"open: what a successful attempt left works on", "cmd/lopen/internal/loop/orphan.go",
+		"if then == record.Done && ctx.Err() == nil {",
+		"if false {",
 		"./cmd/lopen", "TestScripts/attempt-strays",
 	},
 	{

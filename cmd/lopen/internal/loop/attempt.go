@@ -59,9 +59,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 	if err != nil {
 		return err
 	}
-	if ctx.Err() != nil || out.weigh().then != record.Done {
-		r.endLeft(ctx)
-	}
+	r.endLeft(ctx, out.weigh().then)
 	if ctx.Err() == nil {
 		if err := r.after(ctx, unit, &out); err != nil && ctx.Err() == nil {
 			return err
@@ -74,9 +72,7 @@ func (r *runner) attempt(ctx context.Context, unit string, leaves []string) erro
 		return err
 	}
 	r.conclude(ctx, &out)
-	if out.then != record.Done {
-		r.endLeft(ctx)
-	}
+	r.endLeft(ctx, out.then)
 	r.release()
 	r.noteStart(&out)
 	r.closeOutput(out.then, out.failure)
@@ -362,13 +358,6 @@ func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.T
 		c.Started = func(pid int) { recordErr = hold.Record(pid, shown) }
 	}
 	res, err := child.Run(ctx, c)
-	switch {
-	case hold == nil:
-	case err == nil && res.Cause == child.CauseNone:
-		r.held = append(r.held, hold)
-	default: // Run ended what the command started, or it started nothing
-		defer func() { _ = hold.Release() }()
-	}
 	if err == nil && well != nil {
 		ended := process.Ended{Iteration: c.Iteration, Exit: res.Exit, Signal: res.Signal, Success: well(res)}
 		if hold != nil {
@@ -386,6 +375,7 @@ func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.T
 	if len(res.Left) > 0 {
 		r.cfg.UI.Warn("processes that the command may have started still run and are left alone (PID %s)", strings.Trim(fmt.Sprint(res.Left), "[]"))
 	}
+	r.keepHeld(hold, err == nil && res.Cause == child.CauseNone)
 	return res, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
@@ -165,7 +166,10 @@ func refuseHeld(store *lifecycle.Store, id session.ID, o *process.Orphan) error 
 
 // endLeft ends what the commands of an attempt left behind that is not done, before its files are
 // looked at and set back. It says what that was and what it cannot end.
-func (r *runner) endLeft(ctx context.Context) {
+func (r *runner) endLeft(ctx context.Context, then string) {
+	if then == record.Done && ctx.Err() == nil {
+		return
+	}
 	for _, hold := range r.held {
 		ended, left, err := hold.EndLeft(context.WithoutCancel(ctx), defaultGrace)
 		switch {
@@ -182,6 +186,18 @@ func (r *runner) endLeft(ctx context.Context) {
 		}
 	}
 	r.release()
+}
+
+// keepHeld keeps the lock of a command until its attempt is judged. If it did not end by itself, what it
+// started has ended with it, and the lock is released. nil is no lock.
+func (r *runner) keepHeld(hold *process.Lock, byItself bool) {
+	switch {
+	case hold == nil:
+	case byItself:
+		r.held = append(r.held, hold)
+	default:
+		_ = hold.Release()
+	}
 }
 
 // release gives back the locks of an attempt's commands: what works from then on is left behind.
