@@ -113,7 +113,7 @@ var ofOpen = []mutant{
 	{
 		"open: what a successful attempt left works on", "cmd/lopen/internal/loop/orphan.go",
 		"if then == record.Done && ctx.Err() == nil {",
-		"if false {",
+		"if then == record.Done && ctx.Err() != nil {",
 		"./cmd/lopen", "TestScripts/attempt-strays",
 	},
 	{
