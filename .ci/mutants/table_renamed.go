@@ -122,4 +122,10 @@ var ofRenamed = []mutant{
 		"\ta.descent.forget(c.Path)\n\tif dir, err = a.descent.to(",
 		"./lifecycle/checkpoint", "TestHiddenInARenamedFolder",
 	},
+	{
+		"renamed: what comes in the place of another file is not made twice", "lifecycle/checkpoint/pairs.go",
+		"return append(makes, replaced...), append(takes, replaced...)",
+		"return makes, append(takes, replaced...)",
+		"./lifecycle/checkpoint", "TestRenamedBeforeApply",
+	},
 }

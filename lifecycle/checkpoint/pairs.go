@@ -65,8 +65,8 @@ func (a *applier) matches() (makes []*Change) {
 	return slices.DeleteFunc(makes, func(c *Change) bool { return a.pairs[c] == nil })
 }
 
-// makesAndTakes returns the changes that make a file where nothing is, and those that take a content
-// away, the removals first. It leaves out what may be removed before anything is made: what is in the
+// makesAndTakes returns the changes that make a content, those first where nothing is, and those that
+// take one away, the removals first. It leaves out what may be removed before anything is made: what is in the
 // way of another kind, and, because a file system may fold names, of another spelling.
 func (a *applier) makesAndTakes() (makes, takes []*Change) {
 	turns, spelled := map[string]bool{}, map[string]bool{}
@@ -79,7 +79,7 @@ func (a *applier) makesAndTakes() (makes, takes []*Change) {
 	var replaced []*Change
 	for _, c := range a.changes {
 		switch {
-		case isDir(c.Old) || isDir(c.New) || a.databases[c.Path] != nil || underOne(turns, c.Path):
+		case isDir(c.Old) || isDir(c.New) || c.Kind == KindMode || a.databases[c.Path] != nil || underOne(turns, c.Path):
 		case c.Old == nil:
 			makes = append(makes, c)
 		case c.New != nil:
@@ -88,7 +88,7 @@ func (a *applier) makesAndTakes() (makes, takes []*Change) {
 			takes = append(takes, c)
 		}
 	}
-	return makes, append(takes, replaced...)
+	return append(makes, replaced...), append(takes, replaced...)
 }
 
 // gone reports whether there is nothing at the path of a change.
@@ -138,10 +138,10 @@ func (a *applier) keepHollow(hollow map[string]bool) error {
 }
 
 // renames reports whether a file is moved back by one rename. The content of a file that has other
-// names or another mode is written anew.
+// names or another mode, or comes in the place of another file, is written anew.
 func (a *applier) renames(to *Change) bool {
 	from := a.pairs[to]
-	if from == nil || from.New != nil || from.Old.Mode != to.New.Mode {
+	if from == nil || from.New != nil || to.Old != nil || from.Old.Mode != to.New.Mode {
 		return false
 	}
 	info := a.saw[from]
