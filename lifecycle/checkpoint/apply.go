@@ -92,6 +92,7 @@ type applier struct {
 	pairs   map[*Change]*Change     // of a file that was moved: from where the plan takes it, by where it makes it
 	origins map[*Change]*Change     // the reverse of pairs
 	source  descent                 // to the paths of which files are moved back
+	hoard   *hoard                  // open while something is moved into it or out of it
 }
 
 // applier returns the applier of a plan. The caller cuts its descent in the end.

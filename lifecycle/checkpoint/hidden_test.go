@@ -271,9 +271,12 @@ func TestHiddenIsMovedOnce(t *testing.T) {
 		plan, err := k.cps.Plan(t.Context(), target, at, k.cps.Tree(at.Root), k.last-1, RewindOptions{Force: true})
 		require.NoError(t, err)
 		points := map[string]*crashfs.Disk{}
-		disk := k.disk
+		disk, syncs := k.disk, 0
 		disk.SetHook(func(op crashfs.Op) crashfs.Fault {
 			if op.N > 0 {
+				if op.Call == "syncdir" && strings.HasSuffix(op.Name, "/moved") {
+					syncs++
+				}
 				points[fmt.Sprintf("step %d, %d, %s %s", step, op.N, op.Call, op.Name)] = disk.Snapshot()
 			}
 			return crashfs.Fault{}
@@ -281,6 +284,7 @@ func TestHiddenIsMovedOnce(t *testing.T) {
 		_, err = k.cps.Apply(t.Context(), plan)
 		disk.SetHook(nil)
 		require.NoError(t, err)
+		require.Equal(t, 1, syncs, "once for both paths")
 		goal, rng := k.look(), rand.New(rand.NewPCG(1, 1))
 		if want == nil {
 			require.Equal(t, full, goal)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,8 +146,12 @@ func (p *planner) lookForMoved(s *Store) error {
 	}
 	d := descent{root: s.tree}
 	defer d.cut(0)
+	there := map[blob.Hash]bool{}
+	for _, m := range all {
+		there[m.hash] = true
+	}
 	for path, c := range p.changes {
-		if c.Kind != KindBack || slices.ContainsFunc(all, func(m movedName) bool { return m.hash == c.New.Hash }) {
+		if c.Kind != KindBack || there[c.New.Hash] {
 			continue
 		}
 		if _, _, err := d.stat(path); err != nil {
@@ -185,8 +190,54 @@ func (a *applier) moveAll(kind Kind, move func(*Change) (Why, error)) error {
 	return nil
 }
 
-func (a *applier) moveAway() error { return a.moveAll(KindAway, a.away) }
-func (a *applier) moveBack() error { return a.moveAll(KindBack, a.back) }
+func (a *applier) moveAway() error { return a.hoarding(a.moveAll(KindAway, a.away)) }
+func (a *applier) moveBack() error { return a.hoarding(a.moveAll(KindBack, a.back)) }
+
+// A hoard is movedDir while an Apply moves something into it or out of it.
+type hoard struct {
+	dir   writer.FS
+	names map[blob.Hash][]string
+	got   map[string]bool // folders of the tree into which something was moved back
+}
+
+// openHoard opens movedDir once. It returns nil if there is none.
+func (a *applier) openHoard() (*hoard, error) {
+	if a.hoard != nil {
+		return a.hoard, nil
+	}
+	all, dir, err := movedNames(a.s.opts.Lopen)
+	if dir == nil {
+		return nil, err
+	}
+	a.hoard = &hoard{dir: dir, names: map[blob.Hash][]string{}, got: map[string]bool{}}
+	for _, m := range all {
+		a.hoard.names[m.hash] = append(a.hoard.names[m.hash], m.name)
+	}
+	return a.hoard, nil
+}
+
+// hoarding ends a step that moved something into movedDir or out of it, or found it moved by an Apply
+// that was interrupted: it makes the names durable, first where they are now.
+func (a *applier) hoarding(err error) error {
+	h := a.hoard
+	if a.hoard = nil; h == nil {
+		return err
+	}
+	defer h.dir.Close()
+	if err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(h.got)) {
+		dir, err := a.descent.to(path)
+		if err == nil {
+			err = dir.SyncDir(".")
+		}
+		if err != nil && !unreachable(err) { // somebody renamed it
+			return a.failed(path, err)
+		}
+	}
+	return a.failed(".lopen/"+movedDir, h.dir.SyncDir("."))
+}
 
 // away moves one path away. If there is nothing, it was moved already, or somebody removed it.
 func (a *applier) away(c *Change) (Why, error) {
@@ -200,7 +251,8 @@ func (a *applier) away(c *Change) (Why, error) {
 	l, used, err := a.measure(dir, c)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", a.syncMoved()
+		_, err := a.openHoard()
+		return "", err
 	case used || err != nil:
 		return "", err
 	case l.Hash != c.Old.Hash:
@@ -208,19 +260,20 @@ func (a *applier) away(c *Change) (Why, error) {
 	case l.Fixed || a.s.opts.Lopen == nil:
 		return Fixed, nil
 	}
-	if err := writer.MkdirDurable(a.s.opts.Lopen, movedDir); err != nil {
-		return "", err
+	if a.hoard == nil {
+		if err := writer.MkdirDurable(a.s.opts.Lopen, movedDir); err != nil {
+			return "", err
+		}
 	}
-	to, err := writer.OpenDir(a.s.opts.Lopen, movedDir)
+	to, err := a.openHoard()
 	if err != nil {
 		return "", err
 	}
-	defer to.Close()
 	a.descent.forget(c.Path)
 	if dir, err = a.descent.again(parent(c.Path)); err != nil {
 		return "", err
 	}
-	err = writer.RenameTo(dir, base(c.Path), to, a.movedAs(c.Old))
+	err = writer.RenameTo(dir, base(c.Path), to.dir, a.movedAs(c.Old))
 	if errors.Is(err, fs.ErrExist) { // moved away by this plan, and made again
 		return Meanwhile, nil
 	}
@@ -228,7 +281,7 @@ func (a *applier) away(c *Change) (Why, error) {
 		return "", err
 	}
 	a.s.grown.Add(c.Old.Size)
-	return "", to.SyncDir(".")
+	return "", nil
 }
 
 // measure lists what is to be moved away, and keeps it if somebody has a file of it open for writing:
@@ -254,15 +307,6 @@ func (a *applier) measure(dir writer.FS, c *Change) (l files.Listing, used bool,
 	return l, false, err
 }
 
-// syncMoved makes durable what an interrupted Apply moved.
-func (a *applier) syncMoved() error {
-	_, dir, err := movedNames(a.s.opts.Lopen)
-	if dir == nil {
-		return err
-	}
-	return errors.Join(dir.SyncDir("."), dir.Close())
-}
-
 // back moves one path back.
 func (a *applier) back(c *Change) (Why, error) {
 	dir, err := a.descent.to(parent(c.Path))
@@ -274,23 +318,23 @@ func (a *applier) back(c *Change) (Why, error) {
 	}
 	switch l, err := files.Measure(a.ctx, dir, base(c.Path), c.Path, nil); {
 	case err == nil && l.Hash == c.New.Hash:
-		return "", a.syncMoved()
+		if h, err := a.openHoard(); h == nil {
+			return "", err
+		}
+		a.hoard.got[parent(c.Path)] = true // its name may not be durable
+		return "", nil
 	case err == nil:
 		return Meanwhile, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}
-	all, from, err := movedNames(a.s.opts.Lopen)
+	from, err := a.openHoard()
 	if from == nil {
 		return Unstored, err
 	}
-	defer from.Close()
-	for _, m := range all {
-		if m.hash != c.New.Hash {
-			continue
-		}
-		l, err := files.Measure(a.ctx, from, m.name, c.Path, nil)
-		if err != nil || l.Hash != m.hash { // a part of it was removed
+	for i, name := range from.names[c.New.Hash] {
+		l, err := files.Measure(a.ctx, from.dir, name, c.Path, nil)
+		if err != nil || l.Hash != c.New.Hash { // a part of it was removed, or it was moved back just now
 			continue
 		}
 		if err := a.reach(parent(c.Path)); err != nil {
@@ -299,8 +343,9 @@ func (a *applier) back(c *Change) (Why, error) {
 		if dir, err = a.descent.again(parent(c.Path)); err != nil {
 			return "", err
 		}
-		if err = writer.RenameTo(from, m.name, dir, base(c.Path)); err == nil {
-			err = errors.Join(dir.SyncDir("."), from.SyncDir("."))
+		if err = writer.RenameTo(from.dir, name, dir, base(c.Path)); err == nil {
+			from.got[parent(c.Path)] = true
+			from.names[c.New.Hash] = slices.Delete(from.names[c.New.Hash], i, i+1)
 		}
 		return "", err
 	}
