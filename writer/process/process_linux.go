@@ -106,12 +106,7 @@ func stray(pid string, fields [][]byte) Stray {
 // of this user, have the mark, and began with the group's leader or later. None is ours in a part
 // of the command, which never ends itself.
 func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
-	// A program that this process is just starting has its descriptors for a moment.
-	groups := []string{strconv.Itoa(syscall.Getpgrp())}
-	if of.PGID != 0 { // 0 is also what is shown of a group outside of the PID namespace
-		groups = append(groups, strconv.Itoa(of.PGID))
-	}
-	above := ancestors()
+	groups, above := of.known(), ancestors()
 	mayEnd := of.begun() > 0 && (of.Mark == "" || os.Getenv(markVariable) != of.Mark)
 	pids, _ := processes()
 	for _, pid := range pids {
@@ -128,6 +123,17 @@ func strays(file fs.FileInfo, of Group) (ours, others []Stray) {
 		}
 	}
 	return ours, others
+}
+
+// known are the process groups without strays: the command's and that of this process, of which a program
+// that it is just starting has the descriptors for a moment. 0 is no group, but what is shown of each one
+// outside of the PID namespace.
+func (g Group) known() []string {
+	all := []string{strconv.Itoa(syscall.Getpgrp())}
+	if g.PGID != 0 {
+		all = append(all, strconv.Itoa(g.PGID))
+	}
+	return all
 }
 
 // working reports whether the fields are those of a process that has not ended.

@@ -67,28 +67,33 @@ func (r *runner) setBackFiles(ctx context.Context, unit string) (why string, err
 	if err != nil || why != "" {
 		return why, err
 	}
-	if at := mounted(done.Retained); len(at) > 0 {
+	return r.leaves(ctx, unit, done), nil
+}
+
+// leaves says what a set back did and left. It returns why the files stay as they are, if nothing was set back.
+func (r *runner) leaves(ctx context.Context, unit string, done rewind.Result) (why string) {
+	at, fixed := mounted(done.Retained), r.fixed(done.Retained)
+	refused, used := r.refused(done.Retained), r.inUse(done.Retained)
+	if len(at) > 0 {
 		r.cfg.UI.Warn("kept, with what is on it, because %s: %s", checkpoint.Mounted, list(at))
 	}
-	fixed := r.fixed(done.Retained)
-	if len(fixed) > 0 && done.Before != nil {
-		r.log.Warn().Str("task", unit).Strs("paths", fixed).Msg("files not set back: they are not stored, or are not to be changed")
-		r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(fixed))
-	}
-	refused, used := r.refused(done.Retained), r.inUse(done.Retained)
 	switch {
 	case done.Before != nil:
 		r.wasSetBack(ctx, unit, done, refused, used)
+		if len(fixed) > 0 {
+			r.log.Warn().Str("task", unit).Strs("paths", fixed).Msg("files not set back: they are not stored, or are not to be changed")
+			r.cfg.UI.Warn("kept as %s left them: %s", r.name(unit), list(fixed))
+		}
 	case len(refused) > 0:
 		why = string(checkpoint.Denied) + ": " + list(refused)
 	case len(used) > 0:
 		why = list(used)
 	case len(fixed) > 0:
 		why = list(fixed)
-	case len(mounted(done.Retained)) > 0:
-		why = string(checkpoint.Mounted) + ": " + list(mounted(done.Retained))
+	case len(at) > 0:
+		why = string(checkpoint.Mounted) + ": " + list(at)
 	}
-	return why, nil
+	return why
 }
 
 // wasSetBack forgets what a failed unit changed, and says what was set back. refused are the paths
