@@ -184,7 +184,7 @@ func (m *model) renamedIn(number uint64) (late bool) {
 		require.False(m.t, m.plain && old == nil && next == nil && e.Unstable == 0, "%s is in no folder of the checkpoint", name)
 	}
 	require.False(m.t, here > 0 && there > 0, "a folder is in the checkpoint in part")
-	return here > 0
+	return there == 0 // where it was may be in a repository, of which nothing is recorded
 }
 
 // noteLate notes what was renamed after a look, in the interval that the look begins.

@@ -339,6 +339,7 @@ func (m *model) forgets(a *actor) {
 	for _, e := range entries[:max(0, len(entries)-2)] {
 		goes[e.Number] = !needed[e.Number] && rapid.Bool().Draw(m.t, "goes")
 	}
+	m.beyond = nil
 	m.attempt(a, func() error {
 		if _, err := a.cps.Forget(context.Background(), "a test", func(e *Entry) bool { return goes[e.Number] }); err != nil {
 			return err

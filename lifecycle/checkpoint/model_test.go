@@ -257,6 +257,7 @@ func (m *model) attempt(a *actor, fn func() error) bool {
 		require.NoError(m.t, m.maybeBeside(fn))
 		return true
 	}
+	m.beyond = nil // not both
 	at, power := rapid.IntRange(1, 60).Draw(m.t, "call"), rapid.IntRange(0, 2).Draw(m.t, "power") == 0
 	var mu sync.Mutex
 	var found *crashfs.Disk
