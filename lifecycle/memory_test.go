@@ -203,7 +203,9 @@ func TestBothRemember(t *testing.T) {
 // before, as an agent can that wrote that file.
 func (m *machine) forge(name, path string) {
 	root := dated{m.disk.FS(), m}
-	old, err := files.Load(root, name)
+	data, err := writer.ReadFile(root, name, files.MaxEncoded)
+	require.NoError(m.t, err)
+	old, err := files.Decode(data)
 	require.NoError(m.t, err)
 	forged, err := files.Take(m.t.Context(), root, nil, files.Options{})
 	require.NoError(m.t, err)
@@ -213,7 +215,7 @@ func (m *machine) forge(name, path string) {
 		}
 	}
 	forged.At, forged.Stored = time.Now().Add(time.Hour), old.Stored
-	require.NoError(m.t, files.Save(root, name, forged))
+	require.NoError(m.t, writer.ReplaceFile(root, name, forged.Encode(), 0o600))
 }
 
 // A projectSink takes what an export says of the project's files.

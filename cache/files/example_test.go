@@ -40,12 +40,13 @@ func Example() {
 	_ = os.Rename(filepath.Join(dir, "b.go"), filepath.Join(dir, "d.go"))
 	_ = os.Remove(filepath.Join(dir, "c.go"))
 
-	// The snapshot survives a process.
-	if err := files.Save(root, ".lopen/files.bin", before); err != nil {
+	// The snapshot survives a process, if its Memory does: what somebody else wrote is not believed.
+	memory := files.Own()
+	if err := files.Remember(root, ".lopen/files.bin", before, memory, "files.bin"); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if before, err = files.Load(root, ".lopen/files.bin"); err != nil {
+	if before, _, err = files.Recall(root, ".lopen/files.bin", memory, "files.bin"); err != nil {
 		fmt.Println(err)
 		return
 	}

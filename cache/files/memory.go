@@ -2,6 +2,7 @@ package files
 
 import (
 	"crypto/sha256"
+	"path"
 	"sync"
 	"time"
 
@@ -24,7 +25,10 @@ type Memory interface {
 // caller excludes one.
 func Remember(dir writer.FS, name string, s *Snapshot, m Memory, key string) error {
 	data := s.Encode()
-	if err := save(dir, name, data); err != nil || m == nil {
+	if err := writer.MkdirDurable(dir, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := writer.ReplaceFile(dir, name, data, 0o600); err != nil || m == nil {
 		return err
 	}
 	m.Note(key, sha256.Sum256(data))
@@ -33,7 +37,8 @@ func Remember(dir writer.FS, name string, s *Snapshot, m Memory, key string) err
 
 // Recall loads a snapshot, and reports whether it is what Remember saved last under the key (known).
 // Without a Memory none is. One that is not known was written by anybody: it can be compared with,
-// and Take reads every file although it is the base. The errors are those of Load.
+// and Take reads every file although it is the base. The error is an
+// fs.ErrNotExist when there is none, and one of Decode for what is damaged.
 func Recall(dir writer.FS, name string, m Memory, key string) (s *Snapshot, known bool, err error) {
 	data, err := read(dir, name)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestRecall(t *testing.T) {
 
 	forged := sample()
 	forged.At = forged.At.Add(time.Hour)
-	require.NoError(t, Save(dir, "s", forged))
+	require.NoError(t, Remember(dir, "s", forged, nil, ""))
 	_, known, err := Recall(dir, "s", m, "key")
 	require.NoError(t, err)
 	require.False(t, known)

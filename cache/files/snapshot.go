@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -201,26 +200,6 @@ func parent(path string) string {
 		return path[:i]
 	}
 	return "."
-}
-
-// Save writes a snapshot to a file, atomically, and makes its folder if need be.
-func Save(dir writer.FS, name string, s *Snapshot) error { return save(dir, name, s.Encode()) }
-
-func save(dir writer.FS, name string, data []byte) error {
-	if err := writer.MkdirDurable(dir, path.Dir(name)); err != nil {
-		return err
-	}
-	return writer.ReplaceFile(dir, name, data, 0o600)
-}
-
-// Load reads what Save wrote. The error is an fs.ErrNotExist when there is none, and
-// one of Decode's for what is damaged.
-func Load(dir writer.FS, name string) (*Snapshot, error) {
-	data, err := read(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	return Decode(data)
 }
 
 // read reads the file of a snapshot, up to where it has nothing but zeros, so that a sparse

@@ -99,7 +99,9 @@ func TestForgedMemory(t *testing.T) {
 	root, err := writer.OpenFS(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	before, err := files.Load(root, ".lopen/checkpoints/main.files")
+	data, err := writer.ReadFile(root, ".lopen/checkpoints/main.files", files.MaxEncoded)
+	require.NoError(t, err)
+	before, err := files.Decode(data)
 	require.NoError(t, err)
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "src", "a"), []byte("malice"), 0o600))
@@ -111,7 +113,7 @@ func TestForgedMemory(t *testing.T) {
 		}
 	}
 	forged.At, forged.Stored = time.Now().Add(time.Hour), before.Stored
-	require.NoError(t, files.Save(root, ".lopen/checkpoints/main.files", forged))
+	require.NoError(t, writer.ReplaceFile(root, ".lopen/checkpoints/main.files", forged.Encode(), 0o600))
 	must(t, dir, "checkpoint", "create")
 	require.Equal(t, "malice", must(t, dir, "checkpoint", "cat", "2", "src/a"))
 }
