@@ -340,7 +340,7 @@ func (m *model) forgets(a *actor) {
 		goes[e.Number] = !needed[e.Number] && rapid.Bool().Draw(m.t, "goes")
 	}
 	m.beyond = nil
-	m.attempt(a, func() error {
+	ok := m.attempt(a, func() error {
 		if _, err := a.cps.Forget(context.Background(), "a test", func(e *Entry) bool { return goes[e.Number] }); err != nil {
 			return err
 		}
@@ -354,6 +354,9 @@ func (m *model) forgets(a *actor) {
 		})
 		return err
 	})
+	if !ok {
+		m.lost()
+	}
 }
 
 var places = []string{"a", "b", "d/a", "d/b", "d/e/a", "d/e/f/x", "g/a", "x"}

@@ -311,6 +311,17 @@ func (m *model) attempt(a *actor, fn func() error) bool {
 	return false
 }
 
+// lost is after a power cut outside of an Apply: what a rewind that was killed had left in the cache may be
+// lost, and is not to stay then.
+func (m *model) lost() {
+	left := m.look()
+	for _, a := range m.all {
+		if a.going != nil {
+			maps.DeleteFunc(a.going.stays, func(file, text string) bool { return left[file] != text })
+		}
+	}
+}
+
 // newest returns the number of the newest entry.
 func (m *model) newest() uint64 {
 	entries, _, err := m.reader().List() // a power cut may leave a torn line
@@ -352,6 +363,7 @@ func (m *model) create(a *actor, why Reason, target uint64) *Entry {
 	})
 	number := m.newest()
 	if !ok {
+		m.lost()
 		if e = nil; m.moments[number] != nil {
 			return nil
 		}
