@@ -43,6 +43,7 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	p.listen()
 	t.Cleanup(func() {
 		p.Drop()
+		_ = p.listener.Close()
 		p.work.Wait()
 	})
 	return p
@@ -60,7 +61,7 @@ func (p *Proxy) listen() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // Drop closed it
+				return // the test has ended
 			}
 			p.accept(c.(*net.TCPConn))
 		}
@@ -108,12 +109,11 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// Drop closes all connections and refuses new ones.
+// Drop closes all connections and resets new ones. The proxy keeps its port, which another process would take.
 func (p *Proxy) Drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropping = true
-	_ = p.listener.Close()
 	for l := range p.links {
 		l.close()
 	}
@@ -160,10 +160,7 @@ func (p *Proxy) Heal() {
 			l.reset()
 		}
 	}
-	if p.dropping {
-		p.dropping = false
-		p.listen()
-	}
+	p.dropping = false
 }
 
 // Bytes is how many bytes were forwarded from clients to the server, and from it to them.

@@ -87,16 +87,14 @@ func TestProxyDelays(t *testing.T) {
 	require.NoError(t, c.Ping(t.Context()))
 }
 
-func TestProxyDropsAndRefuses(t *testing.T) {
+func TestProxyDropsAndResets(t *testing.T) {
 	t.Parallel()
 	p, url, c, direct := proxied(t)
 	p.Drop()
 	require.Error(t, c.Ping(t.Context()))
 	require.True(t, c.IsClosed())
 	_, err := pgx.Connect(t.Context(), url)
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	_, err = net.Dial("tcp", p.Addr())
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.Error(t, err)
 	backends(t, direct, 0)
 	p.Heal()
 	require.NoError(t, connect(t, url).Ping(t.Context()))
