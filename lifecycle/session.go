@@ -42,7 +42,7 @@ type Session struct {
 	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
 	opened    time.Time   // UpdatedAt of the State that it began with; Immutable.
 	noted     atomic.Bool // Close has pointed the hint to the latest session at it
-	finished  *rewind.Result
+	finished  *rewind.Result // of the rewind that was cut off and that Open has finished; Immutable.
 }
 
 // Open resumes a session: it takes the lease, loads the State, and continues the journal in
