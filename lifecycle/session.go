@@ -38,10 +38,10 @@ type Session struct {
 	redact    *redact.Redactor
 	mark      *atomic.Pointer[commit.Durable]
 	files     projectFiles
-	continues bool        // it was opened in the middle of the turn for which it is held
-	recorded  atomic.Bool // a checkpoint has recorded the last changes that were found
-	opened    time.Time   // UpdatedAt of the State that it began with; Immutable.
-	noted     atomic.Bool // Close has pointed the hint to the latest session at it
+	continues bool           // it was opened in the middle of the turn for which it is held
+	recorded  atomic.Bool    // a checkpoint has recorded the last changes that were found
+	opened    time.Time      // UpdatedAt of the State that it began with; Immutable.
+	noted     atomic.Bool    // Close has pointed the hint to the latest session at it
 	finished  *rewind.Result // of the rewind that was cut off and that Open has finished; Immutable.
 }
 
