@@ -105,6 +105,30 @@ var ofRules = []mutant{
 		"./lifecycle/checkpoint", "TestHiddenIsMovedOnce",
 	},
 	{
+		"hidden: what comes back is durable before it is gone where it was", "lifecycle/checkpoint/moved.go",
+		"range slices.Sorted(maps.Keys(h.got)) {",
+		"range slices.Sorted(maps.Keys(map[string]bool{})) {",
+		"./lifecycle/checkpoint", "TestHiddenIsDurableWhereItIs",
+	},
+	{
+		"hidden: and so are the folders above it", "lifecycle/checkpoint/moved.go",
+		"if err := a.reach(parent(c.Path)); err != nil {",
+		"if err := a.reach(\".\"); err != nil {",
+		"./lifecycle/checkpoint", "TestHiddenIsDurableWhereItIs",
+	},
+	{
+		"hidden: also what an Apply moved back that was interrupted", "lifecycle/checkpoint/moved.go",
+		"a.hoard.got[parent(c.Path)] = true // its name may not be durable",
+		"_ = c.Path",
+		"./lifecycle/checkpoint", "TestHiddenIsDurableWhereItIs",
+	},
+	{
+		"hidden: or moved away", "lifecycle/checkpoint/moved.go",
+		"\t\t_, err := a.openHoard()\n\t\treturn \"\", err",
+		"\t\treturn \"\", nil",
+		"./lifecycle/checkpoint", "TestHiddenIsDurableWhereItIs",
+	},
+	{
 		"hidden: what is moved counts at once", "lifecycle/checkpoint/moved.go",
 		"a.s.grown.Add(c.Old.Size)",
 		"_ = a.s",

@@ -354,3 +354,43 @@ func TestHiddenInARenamedFolder(t *testing.T) {
 	require.Empty(t, k.moved())
 	require.Contains(t, k.look(), "e/node_modules/b")
 }
+
+// What is moved has its new name durably, and the folders above it, before it loses the old one durably. So has
+// what an Apply moved that was interrupted. A disk may write the two halves of a rename one by one.
+func TestHiddenIsDurableWhereItIs(t *testing.T) {
+	t.Parallel()
+	k := hiding(t, 0)
+	target, _ := k.works(".gitignore", "*.o\n", "app/lib/x.o", "5", "y.o", "6")
+	for _, want := range []struct{ once, again string }{
+		{"syncdir lopen, rename moved, rename moved, syncdir lopen/moved, syncdir tree", "syncdir lopen/moved, syncdir tree"},
+		{
+			"syncdir tree/app, syncdir tree, rename tree/app/lib/x.o, rename tree/y.o, syncdir tree, syncdir tree/app/lib, syncdir lopen/moved, " +
+				"rename tree/.gitignore, syncdir tree",
+			"syncdir tree, syncdir tree/app/lib, syncdir lopen/moved, syncdir tree",
+		},
+	} {
+		at := k.create(BeforeRewind, target.Number)
+		plan, err := k.cps.Plan(t.Context(), target, at, k.cps.Tree(at.Root), k.last-1, RewindOptions{Force: true})
+		require.NoError(t, err)
+		for _, steps := range []string{want.once, want.again} {
+			var all []string
+			k.disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+				if op.Call == "rename" || op.Call == "syncdir" {
+					all = append(all, op.Call+" "+op.Name)
+					if rest, is := strings.CutPrefix(op.Name, "lopen/moved/"); is {
+						require.Contains(t, rest, "-")
+						all[len(all)-1] = op.Call + " moved"
+					}
+				}
+				return crashfs.Fault{}
+			})
+			done, err := k.cps.Apply(t.Context(), plan)
+			k.disk.SetHook(nil)
+			require.NoError(t, err)
+			require.Empty(t, done.Retained)
+			require.Equal(t, steps, strings.Join(all, ", "))
+		}
+		k.create(AfterRewind, target.Number)
+		target = at
+	}
+}
