@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"time"
 
@@ -166,59 +165,6 @@ func (c *Checkpoints) at(root writer.FS) bool {
 		}
 	}
 	return true
-}
-
-// CheckpointLine returns the checkpoints on a session's line: its own, and those of the session
-// that it was forked or recovered from, up to that point. They may be in another chain, of
-// another work tree or imported.
-func (s *Store) CheckpointLine(cps *Checkpoints, id session.ID) (map[checkpoint.ID]bool, error) {
-	ld, err := s.readWhole(id)
-	if err != nil {
-		return nil, err
-	}
-	if err := ld.Dir.Close(); err != nil {
-		return nil, err
-	}
-	line := map[checkpoint.ID]bool{}
-	if err := addLine(line, cps.Store, func(e *checkpoint.Entry) bool { return e.ID.String() == ld.At.Checkpoint }); err != nil {
-		return nil, err
-	}
-	others, err := cps.Others()
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range others {
-		if err := addLine(line, c, func(e *checkpoint.Entry) bool { return ofSession(e, ld.At) }); err != nil {
-			return nil, err
-		}
-	}
-	return line, nil
-}
-
-// ofSession reports whether a checkpoint in another chain is one of a session with this Mark. The
-// session may have another ID here than where it made the checkpoint.
-func ofSession(e *checkpoint.Entry, at session.Mark) bool {
-	return e.Incarnation != "" && e.Incarnation == at.Incarnation || e.ID.String() == at.Checkpoint
-}
-
-// addLine adds the line that ends with the newest entry of a chain for which ends is true.
-func addLine(line map[checkpoint.ID]bool, chain *checkpoint.Store, ends func(*checkpoint.Entry) bool) error {
-	all, _, err := chain.List()
-	if err != nil {
-		return err
-	}
-	var numbers map[uint64]bool
-	for _, e := range slices.Backward(all) {
-		if numbers == nil && ends(e) {
-			if numbers, err = chain.Line(e.Number); err != nil {
-				return err
-			}
-		}
-		if numbers[e.Number] {
-			line[e.ID] = true
-		}
-	}
-	return nil
 }
 
 // CheckpointUsage is what the checkpoints of a project take, in bytes: the sum of the

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/process"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -361,4 +363,38 @@ func (s *Store) noteRecovered(where string, as session.ID) {
 	if err != nil {
 		s.Logger(as).Warn().Err(err).Str("path", where).Msg("that the session was recovered could not be noted beside the damaged one")
 	}
+}
+
+// Orphan returns the command of a session that still holds its lock, or nil if there is none
+// or the session was deleted. The session may be in corrupted/. The caller holds the session
+// or its module, so that no run starts a command meanwhile; others call [Store.Abandoned].
+func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
+	dir, err := writer.OpenDir(s.root(), s.folderOf(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
+	}
+	defer dir.Close()
+	return process.FindOrphan(dir, childFile)
+}
+
+// Abandoned returns the command of a session that is not held, if the command or a process
+// that it left behind still runs; else nil. It makes no file and blocks no run, so anybody may
+// call it.
+func (s *Store) Abandoned(id session.ID) (*process.Orphan, error) {
+	return repair.Abandoned(s.root(), s.folderOf(id)+"/")
+}
+
+// folderOf returns the folder of a session: in sessions/, or in corrupted/ if it was moved
+// there.
+func (s *Store) folderOf(id session.ID) string {
+	name := sessionsDir + "/" + id.String()
+	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		if moved, ok := s.inCorrupted(id.String()); ok {
+			return moved.Where
+		}
+	}
+	return name
 }

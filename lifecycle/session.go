@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/commit"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
-	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -451,28 +451,6 @@ func (s *Session) CommandEnded() (*process.Ended, error) {
 	return e, nil
 }
 
-// Orphan returns the command of a session that still holds its lock, or nil if there is none
-// or the session was deleted. The session may be in corrupted/. The caller holds the session
-// or its module, so that no run starts a command meanwhile; others call [Store.Abandoned].
-func (s *Store) Orphan(id session.ID) (*process.Orphan, error) {
-	dir, err := writer.OpenDir(s.root(), s.folderOf(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("look for a command that outlived session %s: %w", id, err)
-	}
-	defer dir.Close()
-	return process.FindOrphan(dir, childFile)
-}
-
-// Abandoned returns the command of a session that is not held, if the command or a process
-// that it left behind still runs; else nil. It makes no file and blocks no run, so anybody may
-// call it.
-func (s *Store) Abandoned(id session.ID) (*process.Orphan, error) {
-	return repair.Abandoned(s.root(), s.folderOf(id)+"/")
-}
-
 // Inside returns the ID of the session whose run started this process, as a part of its command,
 // or "" if none did. It looks for the command's lock in this process and above it, whatever the
 // environment says. See [process.Above] for what is not found.
@@ -498,14 +476,18 @@ func (s *Store) Inside() string {
 	return ""
 }
 
-// folderOf returns the folder of a session: in sessions/, or in corrupted/ if it was moved
-// there.
-func (s *Store) folderOf(id session.ID) string {
-	name := sessionsDir + "/" + id.String()
-	if _, err := s.root().Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		if moved, ok := s.inCorrupted(id.String()); ok {
-			return moved.Where
-		}
+// leaveSessions does for every open session what its own Close would do beyond its writer's end.
+func (s *Store) leaveSessions(ctx context.Context) error {
+	var sessions []*Session
+	s.unclosed.Range(func(sess, _ any) bool {
+		sessions = append(sessions, sess.(*Session)) //nolint:forcetypeassert // nothing else is there
+		return true
+	})
+	errs := make([]error, len(sessions))
+	var group sync.WaitGroup
+	for i, sess := range sessions {
+		group.Go(func() { errs[i] = sess.leave(ctx) })
 	}
-	return name
+	group.Wait()
+	return errors.Join(errs...)
 }

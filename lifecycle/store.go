@@ -314,22 +314,6 @@ func (s *Store) Close(ctx context.Context) error {
 	return errors.Join(err, s.root().Close(), s.project.Close())
 }
 
-// leaveSessions does for every open session what its own Close would do beyond its writer's end.
-func (s *Store) leaveSessions(ctx context.Context) error {
-	var sessions []*Session
-	s.unclosed.Range(func(sess, _ any) bool {
-		sessions = append(sessions, sess.(*Session)) //nolint:forcetypeassert // nothing else is there
-		return true
-	})
-	errs := make([]error, len(sessions))
-	var group sync.WaitGroup
-	for i, sess := range sessions {
-		group.Go(func() { errs[i] = sess.leave(ctx) })
-	}
-	group.Wait()
-	return errors.Join(errs...)
-}
-
 // lock takes the store lock, which is held for a moment only. It waits until ctx ends, at
 // most ten seconds; then the error wraps a [*BusyError] that names the holder.
 func (s *Store) lock(ctx context.Context) (*writer.Lock, error) {
