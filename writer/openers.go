@@ -65,7 +65,8 @@ func (o *Openers) Of(dir FS, name string) (who string, is bool, err error) {
 
 // Any reports whether a process that this one may look at has a file open for writing, or mapped
 // shared and writable, that has this inode number on its disk. Of says whether it is a certain file.
-func (o *Openers) Any(inode uint64) bool { return len(o.all()[inode]) > 0 }
+// Of 0, where a disk has no such numbers, it may always be one.
+func (o *Openers) Any(inode uint64) bool { return inode == 0 || len(o.all()[inode]) > 0 }
 
 // On is Of for a regular file that is open for reading, and info of it.
 func (o *Openers) On(f File, name string, info fs.FileInfo) (who string, is bool) {
