@@ -33,7 +33,7 @@ var ofMemory = []mutant{
 		"./lifecycle", "TestForgedLookIsNotBelieved",
 	},
 	{
-		"memory: a store that is closed remembers", "lifecycle/store.go",
+		"memory: a store that is closed remembers", "lifecycle/session.go",
 		"group.Go(func() { errs[i] = sess.leave(ctx) })",
 		"group.Go(func() { _, _ = i, sess })",
 		"./lifecycle", "TestSecondRunReadsWhatChanged/the_store_is_closed",

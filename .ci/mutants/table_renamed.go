@@ -3,6 +3,12 @@ package main
 // ofRenamed are mutants of what somebody renames while a rewind is applied.
 var ofRenamed = []mutant{
 	{
+		"renamed: what was moved on while it was to be replaced is not made elsewhere either", "lifecycle/checkpoint/pairs.go",
+		"if !a.stays[from.Path] {\n\t\treturn pending, nil",
+		"if true {\n\t\treturn pending, nil",
+		"./lifecycle/checkpoint", "TestRenamedInTheMiddle",
+	},
+	{
 		"renamed: what was moved on is not made where it was", "lifecycle/checkpoint/pairs.go",
 		"if !a.over[to] && a.over[from] {",
 		"if false {",

@@ -94,8 +94,8 @@ func TestMovedBackByRename(t *testing.T) {
 // not what the plan wants is named.
 func TestRenamedInTheMiddle(t *testing.T) {
 	t.Parallel()
-	from := made("a", "A2", "d/", "", "d/e/", "", "d/e/f", "moved 1", "d/e/g", "moved 2", "d/n", "new", "mode", "M", "t/", "", "t/x", "in t", "u", "mine", "w/", "", "w/v", "mine too")
-	to := made("a", "A1", "c/", "", "c/f", "moved 1", "c/h/", "", "c/h/g", "moved 2", "gone", "G", "d/", "", "mode", "M+x", "t", "T", "u", "mine", "w/", "", "w/v", "mine too")
+	from := made("a", "A2", "d/", "", "d/e/", "", "d/e/f", "moved 1", "d/e/g", "moved 2", "d/n", "new", "mode", "M", "r", "R2", "t/", "", "t/x", "in t", "u", "mine", "w/", "", "w/v", "mine too")
+	to := made("a", "A1", "c/", "", "c/f", "moved 1", "c/h/", "", "c/h/g", "moved 2", "gone", "G", "d/", "", "mode", "M+x", "r", "R1", "s", "R2", "t", "T", "u", "mine", "w/", "", "w/v", "mine too")
 	to["mode"] = thing{0o755, "M"}
 	blobs := stored(t, from, to)
 	plan := planOf(t, blobs, from, to)

@@ -151,7 +151,7 @@ func (a *applier) renames(to *Change) bool {
 // moveFrom moves a file back by one rename. It returns pending if the content is to be written anew.
 func (a *applier) moveFrom(from, to *Change) (state, error) {
 	if a.over[from] {
-		return pending, nil
+		return a.keptFrom(from)
 	}
 	if err := a.reach(parent(to.Path)); err != nil && !unreachable(err) { // or the file would be lost with a folder that Apply has made
 		return 0, err
@@ -175,6 +175,19 @@ func (a *applier) moveFrom(from, to *Change) (state, error) {
 		a.keepGone(from)
 	}
 	return st, err
+}
+
+// keptFrom is moveFrom where it is decided what becomes of from. If that is retained since somebody moved
+// it on, it is not made a second time.
+func (a *applier) keptFrom(from *Change) (state, error) {
+	if !a.stays[from.Path] {
+		return pending, nil
+	}
+	gone, err := a.gone(from)
+	if gone && err == nil {
+		return altered, nil
+	}
+	return pending, err
 }
 
 // renameFrom is the rename of moveFrom, which has exchanged the two descents. It replaces nothing.
