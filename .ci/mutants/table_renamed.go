@@ -3,6 +3,18 @@ package main
 // ofRenamed are mutants of what somebody renames while a rewind is applied.
 var ofRenamed = []mutant{
 	{
+		"renamed: what changed before all was revealed is looked at again", "lifecycle/checkpoint/look.go",
+		"if err != nil || last || len(all.Unstable) == len(snapshot.Unstable) {",
+		"if true {",
+		"./lifecycle/checkpoint", "TestMovedBetweenSeenAndHidden",
+	},
+	{
+		"renamed: what is seen is compared once more when the hidden was taken", "cache/files/hidden.go",
+		"for _, l := range moved {",
+		"for _, l := range moved[:0] {",
+		"./lifecycle/checkpoint", "TestMovedBetweenSeenAndHidden",
+	},
+	{
 		"renamed: what was moved on while it was to be replaced is not made elsewhere either", "lifecycle/checkpoint/pairs.go",
 		"if !a.stays[from.Path] {\n\t\treturn pending, nil",
 		"if true {\n\t\treturn pending, nil",

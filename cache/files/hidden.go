@@ -231,7 +231,8 @@ func (m *measurer) flush() {
 // takes the paths that only rules found ignore, in their order, each as a whole and as if nothing
 // but Options.InForce ignored what is in it, as long as they do not exceed the budget. Those that do
 // not fit, and those that were hidden before, become hidden: a Skip has their Listing. Reveal
-// returns how much it took.
+// returns how much it took. Folders of s that changed before the last of those paths was taken become
+// Unstable: what was moved meanwhile may be at both paths or at none.
 func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left Budget) (_ *Snapshot, used Budget, err error) {
 	if len(s.candidates) == 0 {
 		return s, used, nil
@@ -268,7 +269,16 @@ func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left
 		}
 		skips = append(skips, more.Skipped...)
 		out.Mounts = slices.Sorted(slices.Values(slices.Concat(s.Mounts, more.Mounts)))
-		out.Unstable = slices.Sorted(slices.Values(slices.Concat(s.Unstable, more.Unstable)))
+		out.Unstable = slices.Concat(s.Unstable, more.Unstable)
+		moved, err := s.taken.moved()
+		if err != nil {
+			return nil, used, err
+		}
+		for _, l := range moved {
+			out.Unstable = append(out.Unstable, l.at.path)
+		}
+		slices.Sort(out.Unstable)
+		out.Unstable = slices.Compact(out.Unstable)
 		out.Files = slices.SortedFunc(slices.Values(slices.Concat(s.Files, more.Files)), func(a, b Fingerprint) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	slices.SortStableFunc(skips, func(a, b Skip) int { return cmp.Compare(a.Path, b.Path) })

@@ -113,6 +113,7 @@ type Snapshot struct {
 	Stored blob.Hash
 
 	candidates []candidate // sorted; for Reveal, and not encoded
+	taken      *walker     // that took it, if there are candidates
 
 	once  sync.Once
 	index map[string]int32 // into Files, for Take

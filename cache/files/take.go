@@ -138,7 +138,9 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	slices.Sort(w.mounts)
 	out.Mounts = w.mounts
 	slices.SortFunc(w.candidates, func(a, b candidate) int { return strings.Compare(a.path, b.path) })
-	out.candidates = w.candidates
+	if out.candidates = w.candidates; len(w.candidates) > 0 {
+		out.taken = w
+	}
 	if paths == nil {
 		out.Rules = NewRules(w.rules)
 	}

@@ -86,6 +86,7 @@ func (l *looker) reveal(ctx context.Context, c *chain, e *Entry, snapshot *files
 	if snapshot, e.Taken, err = files.Reveal(ctx, l.s.tree, snapshot, opts, left); err != nil {
 		return nil, err
 	}
+	e.Hidden = 0
 	for _, k := range snapshot.Skipped {
 		if k.Reason == files.Hidden {
 			e.Hidden++

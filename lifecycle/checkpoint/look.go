@@ -149,17 +149,14 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	}
 	mounts := newMounting(prev, s, task)
 	opts.Mounts, opts.Mount = mounts.was, mounts.takes
-	snapshot, rules, err := l.scan(ctx, base, &opts, prev == nil, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) })
-	if err == nil {
-		snapshot, err = l.reveal(ctx, c, e, snapshot, opts)
-	}
-	return snapshot, rules, err
+	return l.scan(ctx, base, &opts, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) },
+		func(s *files.Snapshot) (*files.Snapshot, error) { return l.reveal(ctx, c, e, s, opts) })
 }
 
-// scan takes a snapshot. It takes another one, at most maxScans in all, while the rules that
-// follow from a snapshot are not those that it was taken with, which opts has in the end. With once it
-// takes only one.
-func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Options, once bool, force func(found *files.Rules) *files.Rules) (*files.Snapshot, *Rules, error) {
+// scan takes a snapshot and reveals what it hides. It does so again, at most maxScans times in all,
+// while the rules that follow from a snapshot are not those that it was taken with, which opts has in the
+// end, and while folders changed before all was revealed. The first entry is of one snapshot.
+func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Options, force func(found *files.Rules) *files.Rules, reveal func(*files.Snapshot) (*files.Snapshot, error)) (*files.Snapshot, *Rules, error) {
 	for n := 1; ; n++ {
 		snapshot, err := files.Take(ctx, l.s.tree, from, *opts)
 		if err != nil {
@@ -169,8 +166,12 @@ func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Opt
 			return nil, nil, &writer.Error{Op: "look at files", Path: l.s.tree.Name(), Err: errors.New(cmp.Or(snapshot.Skipped[i].Err, string(snapshot.Skipped[i].Reason)))}
 		}
 		rules := &Rules{InForce: force(snapshot.Rules), Found: snapshot.Rules}
-		if once || n == maxScans || sameRules(rules.InForce, opts.InForce) {
-			return snapshot, rules, nil
+		last := n == maxScans || !opts.Hide
+		if last || sameRules(rules.InForce, opts.InForce) {
+			all, err := reveal(snapshot)
+			if err != nil || last || len(all.Unstable) == len(snapshot.Unstable) {
+				return all, rules, err
+			}
 		}
 		from, opts.InForce = snapshot, rules.InForce
 	}
