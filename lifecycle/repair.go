@@ -65,6 +65,7 @@ func (s *Store) verifyChain(r *repair.Report) {
 	}
 	defer cps.Close()
 	r.CheckChain(chain, nil)
+	r.CheckMoved(chain, s.root())
 }
 
 // chainOf opens the checkpoints, and returns the chain in which a session made entries; the

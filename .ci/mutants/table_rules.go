@@ -88,8 +88,8 @@ var ofRules = []mutant{
 	},
 	{
 		"hidden: what is gone is named", "lifecycle/checkpoint/moved.go",
-		"p.retained[path] = Retained{Path: path, Why: Unstored}",
-		"_ = path",
+		"p.retained[path] = Retained{Path: path, Why: why}",
+		"_, _ = path, why",
 		"./lifecycle/checkpoint", "TestMovedIsSwept",
 	},
 	{

@@ -44,6 +44,11 @@ type pinning struct {
 	Pinned bool   `json:"pinned"`
 }
 
+// A bringing is a line behind entries that another project made: what rewinds moved away there is not here.
+type bringing struct {
+	Brought uint64 `json:"brought,omitempty"` // number of the newest of them
+}
+
 // A chain is the content of a chain's file. It is immutable once parse has returned it.
 type chain struct {
 	entries []*Entry // in ascending order of their numbers
@@ -51,6 +56,7 @@ type chain struct {
 	owned   bool     // entries is not shared with another chain
 	faults  []error
 	lost    bool   // damaged lines were read since the newest entry
+	brought uint64 // number of the newest entry that another project made
 	next    uint64 // the number after that of the newest entry
 	tail    int    // number of damaged lines at the end
 
@@ -105,22 +111,25 @@ func (c *chain) add(line []byte, start int64, gap bool) error {
 		Entry
 		removal
 		pinning
+		bringing
 	}
 	if err := lineFormat.Decode(line, &l); err != nil {
 		return err
 	}
 	e := &l.Entry
 	switch {
-	case e.Number > 0 && l.removal.Removed == 0 && l.Pin == 0:
+	case e.Number > 0 && l.removal.Removed == 0 && l.Pin == 0 && l.Brought == 0:
 		return c.append(e, line, start, gap)
-	case e.Number == 0 && l.removal.Removed > 0 && l.Pin == 0 && l.Why != "":
+	case e.Number == 0 && l.removal.Removed > 0 && l.Pin == 0 && l.Brought == 0 && l.Why != "":
 		c.change(l.removal.Removed, func(e *Entry) { e.Removed = l.Why })
 		c.lost = c.lost || gap
-	case e.Number == 0 && l.removal.Removed == 0 && l.Pin > 0:
+	case e.Number == 0 && l.removal.Removed == 0 && l.Pin > 0 && l.Brought == 0:
 		c.change(l.Pin, func(e *Entry) { e.Pinned = l.pinning.Pinned })
 		c.lost = c.lost || gap
+	case e.Number == 0 && l.removal.Removed == 0 && l.Pin == 0 && l.Brought > 0:
+		c.brought, c.lost = max(c.brought, l.Brought), c.lost || gap
 	default:
-		return fmt.Errorf("it is no entry, no removal and no pin: %w", envelope.ErrCorrupt)
+		return fmt.Errorf("it is no entry, no removal, no pin and no import: %w", envelope.ErrCorrupt)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func TestHiddenChangedMeanwhile(t *testing.T) {
 	away := plan.Changes[len(plan.Changes)-1]
 	done, err = s.Apply(tContext(), &Plan{id: "b5", Changes: []Change{{Kind: KindBack, Path: "deps", New: away.Old}}})
 	require.NoError(t, err)
-	require.Equal(t, []Retained{{Path: "deps", Why: Unstored}}, done.Retained)
+	require.Equal(t, []Retained{{Path: "deps", Why: Lost}}, done.Retained)
 	require.DirExists(t, all[0])
 	require.NoDirExists(t, filepath.Dir(more))
 }

@@ -252,7 +252,14 @@ func TestMovedIsSwept(t *testing.T) {
 	_, left = k.rewind(before, RewindOptions{})
 	require.NoError(t, k.lopen.RemoveAll(movedDir))
 	plan, _ := k.rewind(left, RewindOptions{})
-	require.Equal(t, []string{".gitignore: create", "node_modules: unstored"}, summary(plan))
+	require.Equal(t, []string{".gitignore: create", "node_modules: lost"}, summary(plan))
+
+	// A task that removed it itself is no rewind.
+	k = hiding(t, 0)
+	k.works(scaffold...)
+	before, _ = k.works("node_modules", "-")
+	plan, _ = k.rewind(before, RewindOptions{})
+	require.Equal(t, []string{"node_modules: unstored"}, summary(plan))
 }
 
 // A rewind and its undo are killed, and the power is cut, before each call: the next Apply

@@ -87,6 +87,9 @@ func (s *Store) Bring(ctx context.Context, lines []byte, apart bool) (*Brought, 
 		name := importPrefix + hex.EncodeToString(sum[:])[:importDigits]
 		if !apart && len(c.entries) == 0 && c.whole == 0 && c.tail == 0 {
 			name = s.name
+			if err := b.mark(); err != nil {
+				return err
+			}
 		} else if here, err := s.has(c, lines); here || err != nil {
 			return err
 		}
@@ -94,12 +97,23 @@ func (s *Store) Bring(ctx context.Context, lines []byte, apart bool) (*Brought, 
 		if err := writer.RemoveTemps(s.dir, ".", nil); err != nil { // all are written under this lock
 			return err
 		}
-		return writer.ReplaceFile(s.dir, name+chainSuffix, lines, filePerm)
+		return writer.ReplaceFile(s.dir, name+chainSuffix, b.lines, filePerm)
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Undo(ctx))
 	}
 	return b, nil
+}
+
+// mark adds a line that says that the entries were brought.
+func (b *Brought) mark() error {
+	c, err := parse(b.lines, b.s.name, nil)
+	if err != nil {
+		return err
+	}
+	line, err := lineFormat.Encode(bringing{Brought: c.next - 1})
+	b.lines = append(slices.Clip(b.lines), line...)
+	return err
 }
 
 // has reports whether each entry of some lines is in a chain here, and was not removed from it.

@@ -30,7 +30,12 @@ type movedName struct {
 
 // movedAs returns the name that Apply gives what is hidden. The next Apply of the plan gives the same.
 func (a *applier) movedAs(f *files.Fingerprint) string {
-	return fmt.Sprintf("%s-%.16s-%d", f.Hash, a.id, f.Size)
+	return nameOfMoved(f, a.id)
+}
+
+// nameOfMoved returns the name in movedDir of what the rewind with this entry before it moves away.
+func nameOfMoved(f *files.Fingerprint, id string) string {
+	return fmt.Sprintf("%s-%.16s-%d", f.Hash, id, f.Size)
 }
 
 // movedNames returns what was moved away. root is the .lopen folder; nil has none.
@@ -155,11 +160,25 @@ func (p *planner) lookForMoved(s *Store) error {
 			continue
 		}
 		if _, _, err := d.stat(path); err != nil {
+			why, err := s.whyNotThere(c.New, p.now.Number)
+			if err != nil {
+				return err
+			}
 			delete(p.changes, path)
-			p.retained[path] = Retained{Path: path, Why: Unstored}
+			p.retained[path] = Retained{Path: path, Why: why}
 		}
 	}
 	return nil
+}
+
+// whyNotThere returns why what was hidden is not in movedDir: no rewind before an entry moved it
+// there, or it is lost.
+func (s *Store) whyNotThere(f *files.Fingerprint, before uint64) (Why, error) {
+	all, err := s.movedAway(before)
+	if slices.ContainsFunc(all, func(m Moved) bool { return m.Hash == f.Hash }) {
+		return Lost, err
+	}
+	return Unstored, err
 }
 
 // moveAll moves what is hidden, away or back.
@@ -330,7 +349,7 @@ func (a *applier) back(c *Change) (Why, error) {
 	}
 	from, err := a.openHoard()
 	if from == nil {
-		return Unstored, err
+		return Lost, err
 	}
 	for i, name := range from.names[c.New.Hash] {
 		l, err := files.Measure(a.ctx, from.dir, name, c.Path, nil)
@@ -349,7 +368,7 @@ func (a *applier) back(c *Change) (Why, error) {
 		}
 		return "", err
 	}
-	return Unstored, nil
+	return Lost, nil
 }
 
 // reach makes the names on the way to a folder durable, so that what is moved into it is not lost

@@ -52,9 +52,10 @@ const (
 	TooLarge  Why = "too large to be stored" // more than 4 GiB
 	Unsettled Why = "its folder changed while it was looked at"
 	Blocked   Why = "in the way is what is kept"
-	// Unstored and Fixed are for what only rules of a task hide.
+	// Unstored, Fixed and Lost are for what only rules of a task hide.
 	Unstored Why = "not stored, because a rule hides it that a task wrote"
 	Fixed    Why = "it cannot be moved away as a whole"
+	Lost     Why = "a rewind moved it to .lopen/moved, and it is not there any more as it was"
 	// Meanwhile is set by Apply: the path changed after the plan was made.
 	Meanwhile Why = "changed since the plan was made"
 	// Denied is set by Apply if [Plan.Permitted] is set.

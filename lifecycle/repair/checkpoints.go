@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/lopen-dev/lopen/cache/files"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
@@ -20,6 +21,7 @@ import (
 const (
 	chainDir = "checkpoints"
 	blobsDir = "blobs"
+	movedDir = "moved"
 )
 
 func chainFile(chain *checkpoint.Store) string { return chainDir + "/" + chain.Name() + ".jsonl" }
@@ -73,6 +75,42 @@ func (r *Report) checkTrees(chain *checkpoint.Store, made []*checkpoint.Entry) {
 			r.damaged(chainFile(chain), fmt.Errorf("checkpoint %d: %w", e.Number, err))
 		}
 	}
+}
+
+// CheckMoved looks for what rewinds of the session moved away, and adds to the report what no undo
+// brings back. root is the .lopen folder.
+func (r *Report) CheckMoved(chain *checkpoint.Store, root writer.FS) {
+	all, err := chain.LostMoves(context.Background(), root)
+	if err != nil {
+		r.damaged(movedDir, err)
+	}
+	for _, m := range all {
+		if m.Before.Session != r.ID.String() {
+			continue
+		}
+		is := "is gone"
+		if m.There {
+			is = "is not as it was any more"
+		}
+		r.damaged(m.Name, fmt.Errorf("%s (%s), which the rewind after checkpoint %d moved there, %s: neither undo nor a rewind to that checkpoint brings it back", m.Path, m.Listing, m.Before.Number, is))
+	}
+}
+
+// lostMoves returns what CheckMoved added, for one line.
+func (r *Report) lostMoves() string {
+	var all []string
+	for _, f := range r.Faults {
+		if strings.HasPrefix(f.File, movedDir+"/") {
+			all = append(all, f.Problem)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return ": " + all[0]
+	}
+	return fmt.Sprintf(": %s; and %d more", all[0], len(all)-1)
 }
 
 // elsewhere looks for the session's newest checkpoint in the other chains, reports whether it is in

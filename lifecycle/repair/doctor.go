@@ -193,6 +193,7 @@ func (r *Report) check() (c Check, sound bool) {
 	case r.Condition == HistoryDamaged:
 		c.Problem, c.Mend = true, fmt.Sprintf("the session is whole, its log has a hole: lopen session verify %s", id)
 	case r.Condition == Flawed:
+		c.Found += r.lostMoves()
 		c.Problem, c.Mend = true, fmt.Sprintf("the session is usable: lopen session verify %s says what is wrong", id)
 	case r.Condition == Edited:
 		c.Problem, c.Mend = true, fmt.Sprintf("look at it, then: lopen session recover %s --accept-edit, or --discard-edit", id)
