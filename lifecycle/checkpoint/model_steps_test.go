@@ -302,7 +302,9 @@ func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]st
 		if !m.plain || len(m.inUse()) > 0 || !within(g.opts, file) || is == want || dir || want == "" && first.all[file] != "" {
 			continue
 		}
-		own := !slices.ContainsFunc(m.touched[file], func(t touch) bool { return m.foreign(a, t, g.target.Number) })
+		own := !slices.ContainsFunc(m.touched[file], func(t touch) bool {
+			return m.foreign(a, t, g.target.Number) || t.number > g.target.Number && t.within != nil && t.within != a
+		})
 		for _, e := range events {
 			own = own && (slices.Contains(then.events[file], e) || e.of(a))
 		}

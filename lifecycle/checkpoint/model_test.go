@@ -80,6 +80,7 @@ type moment struct {
 type touch struct {
 	number uint64
 	by     *actor // whose rewind made the difference; nil if no rewind did
+	within *actor // whose rewind was at work before the entry, though a person may have made the difference
 	rewind *going
 }
 
@@ -220,7 +221,7 @@ func (m *model) reached(number uint64, all map[string]string, by *actor) {
 		if all[file] == m.latest.all[file] {
 			continue
 		}
-		e, t := m.wrote[file], touch{number: number}
+		e, t := m.wrote[file], touch{number: number, within: by}
 		if e == nil {
 			if e, t.by = (&event{}), by; by == nil {
 				t.by = m.rewinder()
