@@ -184,19 +184,20 @@ func (m *model) renamedIn(number uint64) (late bool) {
 	require.NoError(m.t, err)
 	e := entries[slices.IndexFunc(entries, func(e *Entry) bool { return e.Number == number })]
 	tree := m.reader().Tree(e.Root)
-	here, there := 0, 0
+	here, there, gone := 0, 0, false
 	for name := range r.now {
 		rest, is := strings.CutPrefix(name, r.to)
 		if !is || rest != "" && rest[0] != '/' {
 			continue
 		}
-		old, _, err := tree.Find(r.from + rest)
+		old, known, err := tree.Find(r.from + rest)
 		require.NoError(m.t, err)
 		next, _, err := tree.Find(name)
 		require.NoError(m.t, err)
 		if old != nil {
 			here++
 		}
+		gone = gone || old == nil && known
 		if next != nil {
 			there++
 		}
@@ -204,7 +205,7 @@ func (m *model) renamedIn(number uint64) (late bool) {
 		require.False(m.t, m.plain && old == nil && next == nil && e.Unstable == 0, "%s is in no folder of the checkpoint", name)
 	}
 	require.False(m.t, here > 0 && there > 0, "a folder is in the checkpoint in part")
-	return there == 0 // where it was may be in a repository, of which nothing is recorded
+	return here > 0 || there == 0 && !gone // either path may be in a repository, of which nothing is recorded
 }
 
 // noteLate notes what was renamed after a look, in the interval that the look begins.
