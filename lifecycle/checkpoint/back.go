@@ -43,25 +43,21 @@ func (s *Store) Stand(ctx context.Context, p *Plan) Stand {
 	_ = a.openFolders()
 	_ = a.list()
 	var st Stand
-	for _, c := range a.changes {
-		switch a.standing(c) {
+	put := func(c *Change, is state) {
+		list := &st.Other
+		switch is {
 		case finished:
-			st.Changed = append(st.Changed, c.Path)
+			list = &st.Changed
 		case pending:
-			st.Left = append(st.Left, c.Path)
-		default:
-			st.Other = append(st.Other, c.Path)
+			list = &st.Left
 		}
+		*list = append(*list, c.Path)
+	}
+	for _, c := range a.changes {
+		put(c, a.standing(c))
 	}
 	for _, c := range a.moves {
-		switch a.standingMoved(c) {
-		case finished:
-			st.Changed = append(st.Changed, c.Path)
-		case pending:
-			st.Left = append(st.Left, c.Path)
-		default:
-			st.Other = append(st.Other, c.Path)
-		}
+		put(c, a.standingMoved(c))
 	}
 	for _, list := range [][]string{st.Changed, st.Left, st.Other} {
 		slices.Sort(list)
