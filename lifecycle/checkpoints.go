@@ -246,15 +246,18 @@ func fileBytes(dir writer.FS) (n int64) {
 }
 
 // sweep removes the contents, and what rewinds moved away, that no checkpoint needs. It returns ErrBusy while a checkpoint
-// is being made. When a tree cannot be read, nothing is removed.
-func (c *Checkpoints) sweep() (blob.Swept, error) {
+// is being made. When a tree cannot be read, nothing is removed. What was moved away and cannot be removed keeps no
+// content: it is logged, and the next sweep tries again.
+func (c *Checkpoints) sweep(log *zerolog.Logger) (blob.Swept, error) {
 	swept, err := c.blobs.Sweep(func() (map[blob.Hash]struct{}, error) {
 		needed := map[blob.Hash]struct{}{}
-		err := checkpoint.Roots(c.dirs[0], c.blobs, needed)
-		if err == nil {
-			_, err = checkpoint.SweepMoved(c.root, needed)
+		if err := checkpoint.Roots(c.dirs[0], c.blobs, needed); err != nil {
+			return nil, err
 		}
-		return needed, err
+		if _, err := checkpoint.SweepMoved(c.root, needed); err != nil {
+			log.Warn().Err(err).Msg("what a rewind moved away and no checkpoint needs cannot be removed; the next prune tries again")
+		}
+		return needed, nil
 	})
 	if err != nil {
 		return swept, fmt.Errorf("free what no checkpoint needs: %w", err)

@@ -269,7 +269,7 @@ func (s *Session) thin(ctx context.Context) int {
 
 // sweep removes the contents of removed checkpoints, unless another process is busy with them.
 func (s *Session) sweep() {
-	swept, err := s.files.store.sweep()
+	swept, err := s.files.store.sweep(&s.log)
 	if err != nil {
 		if !errors.Is(err, ErrBusy) && !s.files.unswept {
 			s.files.unswept = true

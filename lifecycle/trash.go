@@ -266,7 +266,7 @@ func (s *Store) free() {
 		return
 	}
 	if err == nil {
-		_, err = cps.sweep()
+		_, err = cps.sweep(&s.opts.Logger)
 		_ = cps.Close() // nothing was written through the folders
 	}
 	if err != nil {

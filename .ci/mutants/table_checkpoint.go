@@ -213,8 +213,8 @@ var ofCheckpoint = []mutant{
 	},
 	{
 		"sweep: nothing goes while a tree is unread", "lifecycle/checkpoints.go",
-		"err := checkpoint.Roots(c.dirs[0], c.blobs, needed)\n",
-		"_ = checkpoint.Roots(c.dirs[0], c.blobs, needed)\n\t\tvar err error\n",
+		"err := checkpoint.Roots(c.dirs[0], c.blobs, needed); err != nil {",
+		"err := checkpoint.Roots(c.dirs[0], c.blobs, needed); err != nil && false {",
 		"./lifecycle", "TestUnreadTreeKeepsAllContents",
 	},
 	{

@@ -154,15 +154,39 @@ var ofRules = []mutant{
 	},
 	{
 		"hidden: it goes with its session", "lifecycle/checkpoints.go",
-		"_, err = checkpoint.SweepMoved(c.root, needed)",
-		"_ = c.root",
+		"if _, err := checkpoint.SweepMoved(c.root, needed); err != nil {",
+		"if err := error(nil); err != nil {",
 		"./cmd/lopen", "TestScripts/moved-swept",
 	},
 	{
 		"hidden: and with one that a prune deletes", "lifecycle/checkpoints.go",
-		"_, err = checkpoint.SweepMoved(c.root, needed)",
-		"_ = c.root",
+		"if _, err := checkpoint.SweepMoved(c.root, needed); err != nil {",
+		"if err := error(nil); err != nil {",
 		"./lifecycle", "TestPruneSweepsWhatWasMoved",
+	},
+	{
+		"hidden: also where its folders are read-only", "lifecycle/checkpoint/moved.go",
+		"\td.unlock(name)\n",
+		"",
+		"./cmd/lopen", "TestMovedThatCannotBeRemoved",
+	},
+	{
+		"hidden: what of it cannot be removed is named", "lifecycle/checkpoints.go",
+		"log.Warn().Err(err).Msg(\"what a rewind",
+		"log.Debug().Err(err).Msg(\"what a rewind",
+		"./cmd/lopen", "TestMovedThatCannotBeRemoved",
+	},
+	{
+		"hidden: and keeps no content of a checkpoint", "lifecycle/checkpoints.go",
+		"cannot be removed; the next prune tries again\")\n",
+		"cannot be removed; the next prune tries again\")\n\t\t\treturn nil, err\n",
+		"./cmd/lopen", "TestMovedThatCannotBeRemoved",
+	},
+	{
+		"hidden: by its whole path", "writer/mount/remove.go",
+		"Path: filepath.Join(dir.Name(), name), Err: err}",
+		"Path: name, Err: err}",
+		"./cmd/lopen", "TestMovedThatCannotBeRemoved",
 	},
 	{
 		"hidden: an export names it", "lifecycle/carry/chains.go",

@@ -137,3 +137,46 @@ func TestStoreThatMayNotBeRead(t *testing.T) {
 	}
 	require.Contains(t, lopen(14, "session", "list"), "open "+filepath.Join(dir, ".lopen")+": openat: permission denied")
 }
+
+// TestMovedThatCannotBeRemoved deletes the session of which a rewind moved a folder away, with read-only
+// folders in it: they go too. What belongs to somebody else is named, keeps no content of a checkpoint, and
+// goes once it may.
+func TestMovedThatCannotBeRemoved(t *testing.T) {
+	t.Parallel()
+	oneByOne(t)
+	dir, lopen, process := asNobody(t)
+	plan := process()
+	plan.Path, plan.Args = "/bin/sh", []string{"sh", "-c", "echo '- [ ] one\n- [ ] two' >TODO.md"}
+	require.NoError(t, plan.Run())
+	lopen(0, "plan", "create", "m", "--from", "TODO.md")
+	const scaffold = `echo deps/ >.gitignore; mkdir -p deps/shut/in; cd deps/shut; i=0; while [ $i -lt 1001 ]; do i=$((i+1)); echo 1234 >$i; done
+echo x >in/x; chmod 500 . in`
+	found := func(pattern string) []string {
+		t.Helper()
+		all, err := filepath.Glob(filepath.Join(dir, ".lopen", pattern))
+		require.NoError(t, err)
+		return all
+	}
+	moves := func() string {
+		t.Helper()
+		lopen(2, "run", "m", "--no-resume", "--max-iterations", "1", "--check", "true", "--", "sh", "-c", scaffold)
+		require.Contains(t, lopen(0, "checkpoint", "rewind", "before:one", "--yes"), "move-away deps (1,002 files, 5007 bytes)")
+		require.Len(t, found("moved/*"), 1)
+		return filepath.Base(found("sessions/m-*")[0])
+	}
+	require.NotContains(t, lopen(0, "session", "delete", moves(), "--yes"), "cannot be removed")
+	require.Empty(t, found("moved/*"))
+
+	if os.Getuid() != 0 {
+		return // nobody else is there
+	}
+	id := moves()
+	in := filepath.Join(found("moved/*")[0], "shut/in")
+	require.NoError(t, os.Chown(in, 0, 0))
+	require.Contains(t, lopen(0, "session", "delete", id, "--yes"), "cannot be removed; the next prune tries again error=\"remove "+in)
+	require.FileExists(t, filepath.Join(in, "x"))
+	require.Empty(t, found("blobs/packs/*"), "the checkpoints' contents go")
+	require.NoError(t, os.Chown(in, nobody, nobody))
+	require.NotContains(t, lopen(0, "session", "prune"), "cannot be removed")
+	require.Empty(t, found("moved/*"))
+}

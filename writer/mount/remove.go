@@ -40,8 +40,8 @@ func FindAt(name string) (string, error) {
 }
 
 // RemoveIn removes a file or folder in an open folder, with all that is in it, as far as it can be
-// removed. The error is that of the first name that stays; it wraps ErrMounted if something is
-// mounted there. Each folder is opened in the one above it, so that no symlink is followed and no
+// removed. The error is that of the first name that stays, with its whole path; it wraps ErrMounted if
+// something is mounted there. Each folder is opened in the one above it, so that no symlink is followed and no
 // mount crossed, whatever is put in a folder's place meanwhile.
 func RemoveIn(dir *os.Root, name string) error {
 	name = filepath.Clean(name)
@@ -68,19 +68,20 @@ func removeAll[D FS[D]](dir D, name string) error {
 	info, lerr := dir.Lstat(name)
 	if lerr != nil || !info.IsDir() {
 		if is, perr := Point(dir, name); perr == nil && is {
-			return mountedAt(dir, name)
+			err = ErrMounted
 		}
-		return err
+		return stays(dir, name, err)
 	}
 	sub, mounted, err := Enter(dir, name)
 	if err != nil {
-		return err
+		return stays(dir, name, err)
 	}
 	if mounted {
 		_ = sub.Close()
-		return mountedAt(dir, name)
+		return stays(dir, name, ErrMounted)
 	}
 	entries, err := sub.ReadDir(".")
+	err = stays(dir, name, err)
 	for _, e := range entries {
 		if rerr := removeAll(sub, e.Name()); err == nil {
 			err = rerr
@@ -93,11 +94,18 @@ func removeAll[D FS[D]](dir D, name string) error {
 	if err = dir.Remove(name); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return err
+	return stays(dir, name, err)
 }
 
-func mountedAt[D FS[D]](dir D, name string) error {
-	return &fs.PathError{Op: "remove", Path: filepath.Join(dir.Name(), name), Err: ErrMounted}
+// stays returns an error of a name in a folder, with its whole path.
+func stays[D FS[D]](dir D, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if in := (*fs.PathError)(nil); errors.As(err, &in) {
+		err = in.Err
+	}
+	return &fs.PathError{Op: "remove", Path: filepath.Join(dir.Name(), name), Err: err}
 }
 
 // root is an os.Root as an FS, with a descriptor of its folder.
