@@ -101,9 +101,15 @@ func (e *problemsError) Error() string { return e.text }
 func hint(err error) string {
 	var bad *lifecycle.DamagedError
 	var gone *lifecycle.WorktreeError
+	var own interface {
+		error
+		Advises() bool
+	}
 	busy := &lifecycle.BusyError{}
 	_ = errors.As(err, &busy)
 	switch {
+	case errors.As(err, &own) && own.Advises():
+		return ""
 	case busy.Owner.Command == agents.Claude || busy.Owner.Command == agents.Codex:
 		return fmt.Sprintf("  a turn of %s is in progress: wait until it ends, or stop it there (Esc)\n", busy.Owner.Command)
 	case ofHook(busy.Owner):

@@ -36,6 +36,7 @@ func TestRewindOfAnImmutableFile(t *testing.T) {
 	require.Contains(t, lopen(0, "checkpoint", "rewind", "before:one", "--dry-run", "--force"), "keep      m (the system does not allow it: it is immutable")
 	out := lopen(14, "checkpoint", "rewind", "before:one", "--yes")
 	require.Contains(t, out, "no file was changed: rewind "+filepath.Join(dir, "m")+": it is immutable; chattr -i "+filepath.Join(dir, "m"))
+	require.NotContains(t, out, "make the folder writable", "one advice is enough")
 	require.Contains(t, out, "--force leaves what may not be changed as it is and does the rest")
 	require.Equal(t, "2 2 2", contents(t, dir, "a", "m", "z"))
 	lopen(0, "checkpoint", "create") // the session is free

@@ -44,6 +44,9 @@ func (r *refusal) Error() string {
 
 func (r *refusal) Unwrap() error { return r.err }
 
+// Advises reports whether the error says what to do.
+func (r *refusal) Advises() bool { return r.do != "" }
+
 // cause returns an error without the call and the names in it, which are the applier's own.
 func cause(err error) string {
 	var pe *fs.PathError
