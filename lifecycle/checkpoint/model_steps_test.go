@@ -303,7 +303,7 @@ func (m *model) holds(a *actor, g *going, now, then *moment, after map[string]st
 			continue
 		}
 		own := !slices.ContainsFunc(m.touched[file], func(t touch) bool {
-			return m.foreign(a, t, g.target.Number) || t.number > g.target.Number && t.within != nil && t.within != a
+			return t.number > g.target.Number && (!t.of(a) && !t.event.of(a) || t.within != nil && t.within != a)
 		})
 		for _, e := range events {
 			own = own && (slices.Contains(then.events[file], e) || e.of(a))

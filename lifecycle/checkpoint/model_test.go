@@ -82,6 +82,7 @@ type touch struct {
 	by     *actor // whose rewind made the difference; nil if no rewind did
 	within *actor // whose rewind was at work before the entry, though a person may have made the difference
 	rewind *going
+	event  *event
 }
 
 // of reports whether a rewind on the session's line made the difference.
@@ -230,7 +231,7 @@ func (m *model) reached(number uint64, all map[string]string, by *actor) {
 				t.rewind = t.by.going
 			}
 		}
-		e.at = number
+		e.at, t.event = number, e
 		m.touched[file] = append(m.touched[file], t)
 		next.events[file] = append(slices.Clip(next.events[file]), e)
 	}
