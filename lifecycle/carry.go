@@ -56,7 +56,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 	}
 	o.Now = s.opts.Now()
 	if s.opts.Git != nil {
-		o.Git = s.opts.Git(s.project.Name())
+		o.Git = s.opts.Git(ctx, s.project.Name())
 	}
 	if o.NoMessages || o.Redact != nil {
 		scratch, remove, err := scratchFolder()
@@ -66,7 +66,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		defer remove()
 		o.Scratch = scratch
 	}
-	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Memory: s.opts.Memory, Outside: func() []files.IgnoreFile { return s.outside(nil) }}
+	from := carry.Store{Project: s.project, Root: s.root(), Busy: s.busy, Memory: s.opts.Memory, Outside: func(ctx context.Context) []files.IgnoreFile { return s.outside(ctx, nil) }}
 	out, err := carry.Export(ctx, from, o, open)
 	if out != nil {
 		for i := range out.Skipped {

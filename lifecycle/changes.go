@@ -47,7 +47,7 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 		return nil, err
 	}
 	w := s.State().Header().Worktree
-	opts := files.Options{Outside: s.store.outside(w), Repository: s.store.repository(w)}
+	opts := files.Options{Outside: s.store.outside(ctx, w), Repository: s.store.repository(w)}
 	if k.seen != nil {
 		opts = opts.Since(k.seen, s.State().ActiveTask() == "")
 	}
@@ -387,7 +387,7 @@ func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tr
 			return k.seen.Find(path), k.seen.Covers(path), nil
 		}, err
 	}
-	meta := s.store.meta(s.id, s.State(), s.mark.Load().Mark, k.last)
+	meta := s.store.meta(ctx, s.id, s.State(), s.mark.Load().Mark, k.last)
 	meta.Reason = checkpoint.Manual
 	_, tree, err := k.store.Look(ctx, meta)
 	if err != nil {
@@ -443,7 +443,7 @@ func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, 
 	defer func() { err = errors.Join(err, cps.release(&s.opts.Logger)) }()
 	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual}
 	if s.opts.Git != nil {
-		meta.Git = s.opts.Git(s.project.Name())
+		meta.Git = s.opts.Git(ctx, s.project.Name())
 	}
 	e, err = cps.Create(ctx, meta)
 	if err == nil && pin {

@@ -86,26 +86,26 @@ func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 			c.dirs = append(c.dirs, tree)
 		}
 	}
-	opts.Outside, opts.Repository = func() []files.IgnoreFile { return s.outside(w) }, s.repository(w)
+	opts.Outside, opts.Repository = func(ctx context.Context) []files.IgnoreFile { return s.outside(ctx, w) }, s.repository(w)
 	c.Store = checkpoint.New(c.dirs[0], w.Chain(checkpoint.MainTree), c.blobs, tree, opts)
 	return c, nil
 }
 
 // outside returns the ignore files from outside of a work tree.
-func (s *Store) outside(w *session.Worktree) []files.IgnoreFile {
+func (s *Store) outside(ctx context.Context, w *session.Worktree) []files.IgnoreFile {
 	if s.opts.Outside == nil {
 		return nil
 	}
-	return s.opts.Outside(w.Folder(s.project.Name()))
+	return s.opts.Outside(ctx, w.Folder(s.project.Name()))
 }
 
 // repository returns the function that returns the state of a repository within a work tree.
-func (s *Store) repository(w *session.Worktree) func(path string) string {
+func (s *Store) repository(w *session.Worktree) func(ctx context.Context, path string) string {
 	if s.opts.Repository == nil {
 		return nil
 	}
 	folder := w.Folder(s.project.Name())
-	return func(path string) string { return s.opts.Repository(folder, path) }
+	return func(ctx context.Context, path string) string { return s.opts.Repository(ctx, folder, path) }
 }
 
 // makeCheckpoints is Checkpoints that makes the folders if they are missing, and needs the work
@@ -425,7 +425,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 		return nil, err
 	}
 	begun := time.Now()
-	meta := s.store.meta(s.id, s.State(), s.mark.Load().Mark, s.files.last)
+	meta := s.store.meta(ctx, s.id, s.State(), s.mark.Load().Mark, s.files.last)
 	meta.Reason, meta.Task, meta.Target = why, task, target
 	e, err := s.files.store.Create(ctx, meta)
 	if writer.ClassOf(err) == writer.ClassNoSpace && s.thin(ctx) > 0 {
@@ -441,7 +441,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 
 // meta describes a new checkpoint of a session, except for the reason. last is the session's
 // newest checkpoint, or nil.
-func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *checkpoint.Entry) checkpoint.Meta {
+func (s *Store) meta(ctx context.Context, id session.ID, st *session.State, at session.Mark, last *checkpoint.Entry) checkpoint.Meta {
 	p := st.Progress()
 	m := checkpoint.Meta{
 		Session: id.String(), Incarnation: at.Incarnation, Seq: at.Seq, At: s.opts.Now().UTC(),
@@ -451,7 +451,7 @@ func (s *Store) meta(id session.ID, st *session.State, at session.Mark, last *ch
 		m.Parent = last.Number
 	}
 	if s.opts.Git != nil {
-		m.Git = s.opts.Git(st.Header().Worktree.Folder(s.project.Name()))
+		m.Git = s.opts.Git(ctx, st.Header().Worktree.Folder(s.project.Name()))
 	}
 	return m
 }

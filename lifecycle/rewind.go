@@ -158,7 +158,7 @@ func (s *Store) FailedTrees(all []*checkpoint.Entry) (map[uint64]bool, error) {
 // last record, and last checkpoint.
 func (s *Store) planner(id session.ID, newest func() *session.State, at session.Mark, cps *Checkpoints, last *checkpoint.Entry) *rewind.Planner {
 	p := &rewind.Planner{ID: id, State: newest, Mark: at, Last: last,
-		Meta:      func() checkpoint.Meta { return s.meta(id, newest(), at, last) },
+		Meta:      func(ctx context.Context) checkpoint.Meta { return s.meta(ctx, id, newest(), at, last) },
 		Permitted: s.opts.Policy.RewindPermitted, Now: s.opts.Now, Sessions: otherSessions{s}, Plans: s}
 	if cps != nil {
 		p.Chain = cps.Store

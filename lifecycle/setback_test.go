@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"syscall"
@@ -149,7 +150,7 @@ func TestSetBackRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			now := head
-			store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{Now: clock(), Git: func(string) checkpoint.Git { return now }})
+			store, _, err := lifecycle.Init(t.TempDir(), lifecycle.Options{Now: clock(), Git: func(context.Context, string) checkpoint.Git { return now }})
 			require.NoError(t, err)
 			sess := failsTwice(t, store)
 			c.then(t, store, sess, &now)

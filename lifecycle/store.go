@@ -57,9 +57,9 @@ type Options struct {
 	// Outside returns the ignore files from outside of a work tree, see [checkpoint.Options], and
 	// Git the present state of its repository. Repository returns the state of a repository
 	// within it, see [files.Options]. folder is the work tree's. All may be nil.
-	Outside    func(folder string) []files.IgnoreFile
-	Git        func(folder string) checkpoint.Git
-	Repository func(folder, path string) string
+	Outside    func(ctx context.Context, folder string) []files.IgnoreFile
+	Git        func(ctx context.Context, folder string) checkpoint.Git
+	Repository func(ctx context.Context, folder, path string) string
 	// Memory has the hashes of the snapshots that spare the reading of files. It lies where an agent in the
 	// project does not write. Keys are paths below .lopen. With nil, what an earlier process remembered is not
 	// believed, and every file is read.

@@ -28,8 +28,8 @@ var ofTracked = []mutant{
 	},
 	{
 		"tracked: if git cannot be asked, the last known names hold", "lifecycle/checkpoint/look.go",
-		"knownTracked(s.opts.Outside(), was)",
-		"s.opts.Outside()",
+		"knownTracked(s.opts.Outside(ctx), was)",
+		"s.opts.Outside(ctx)",
 		"./lifecycle/checkpoint", "TestTrackedByAPerson",
 	},
 	{
@@ -58,7 +58,7 @@ var ofTracked = []mutant{
 	},
 	{
 		"tracked: a run without checkpoints sees it", "lifecycle/changes.go",
-		"Outside: s.store.outside(w), ",
+		"Outside: s.store.outside(ctx, w), ",
 		"",
 		"./cmd/lopen", "TestScripts/tracked",
 	},
@@ -135,9 +135,21 @@ var ofTracked = []mutant{
 		"./cmd/lopen", "TestScripts/rewind-hidden",
 	},
 	{
-		"tracked: a git that hangs is asked once", "cmd/lopen/internal/git/tracked.go",
-		"if x.hangs {",
-		"if false {",
+		"tracked: a git that hangs is asked once", "cmd/lopen/internal/git/command.go",
+		"hung.Store(home+what, true)",
+		"_ = home",
 		"./cmd/lopen/internal/git", "TestTrackedOfAGitThatHangs",
+	},
+	{
+		"tracked: nor after an interrupt", "cmd/lopen/internal/git/command.go",
+		"if err != nil && ctx.Err() != nil {",
+		"if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {",
+		"./cmd/lopen", "TestCtrlCWhileGitHangs",
+	},
+	{
+		"tracked: an interrupt ends a git that hangs", "cmd/lopen/store.go",
+		"return trees(folder).Outside(ctx)",
+		"return trees(folder).Outside(context.WithoutCancel(ctx))",
+		"./cmd/lopen", "TestCtrlCWhileGitHangs",
 	},
 }

@@ -153,7 +153,7 @@ func (w *walker) reread(ctx context.Context, l *visit, byPath map[string]*visit)
 		return w.lose(ctx, l, byPath, err)
 	case !l.named && w.nested(at.path, names):
 		w.dropAll(at.path, byPath)
-		w.skipRepository(at.path)
+		w.skipRepository(ctx, at.path)
 		return w.record(ctx, at.in)
 	}
 	if w.opts.looked != nil {

@@ -80,7 +80,7 @@ type Options struct {
 	Nested bool
 	// Repository returns a text that changes with a repository within the tree that is skipped, or "" if
 	// its state is not known. nil knows of none. It is called by several goroutines at once.
-	Repository func(path string) string
+	Repository func(ctx context.Context, path string) string
 	// Mounts are the mount points in force. Mount is asked about a path that is a mount point and
 	// not in Mounts, and about one in Mounts that is none any more (mounted is false); what is
 	// there is left out as Mounted if it returns false. nil is never asked, and takes all. It is
@@ -283,10 +283,10 @@ func (w *walker) skip(path string, why Reason, err error) {
 	w.addSkip(s)
 }
 
-func (w *walker) skipRepository(path string) {
+func (w *walker) skipRepository(ctx context.Context, path string) {
 	s := Skip{Path: path, Reason: Nested}
 	if w.opts.Repository != nil {
-		if state := w.opts.Repository(path); state != "" {
+		if state := w.opts.Repository(ctx, path); state != "" {
 			s.State = sha256.Sum256([]byte(state))
 		}
 	}

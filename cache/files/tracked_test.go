@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -127,7 +128,7 @@ func TestRepositoryInAnotherState(t *testing.T) {
 	x.write("sub/.git/HEAD", "ref")
 	x.write("in/sub/.git/HEAD", "ref")
 	take := func(state string) *Snapshot {
-		s, err := Take(t.Context(), x.root, nil, Options{Repository: func(path string) string { return strings.TrimPrefix(path+state, "in/sub") }})
+		s, err := Take(t.Context(), x.root, nil, Options{Repository: func(_ context.Context, path string) string { return strings.TrimPrefix(path+state, "in/sub") }})
 		require.NoError(t, err)
 		again, err := Decode(s.Encode())
 		require.NoError(t, err)

@@ -131,7 +131,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, st stat, named 
 		return w.record(ctx, at.in)
 	}
 	if !named && w.nested(at.path, names) {
-		w.skipRepository(at.path)
+		w.skipRepository(ctx, at.path)
 		return w.record(ctx, at.in)
 	}
 	below := place{depth: at.depth + 1, mount: at.mount}

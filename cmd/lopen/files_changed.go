@@ -28,7 +28,7 @@ func newFilesChanged(a *app) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("%w; record the files anew with `lopen files record`", err)
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside()})
+				now, err := files.Take(cmd.Context(), store.Project(), base, files.Options{Paths: base.Paths, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside(cmd.Context())})
 				if err != nil {
 					return err
 				}

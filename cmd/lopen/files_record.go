@@ -26,7 +26,7 @@ func newFilesRecord(a *app) *cobra.Command {
 				if err != nil || !known {
 					before = nil // it spares reading, no more
 				}
-				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside()})
+				now, err := files.Take(cmd.Context(), store.Project(), before, files.Options{Paths: named, Nested: true, Outside: git.Of(store.Project().Name(), a.environ, a.logger).Outside(cmd.Context())})
 				if err != nil {
 					return usageIf(err, lifecycle.ErrInvalid)
 				}

@@ -42,10 +42,10 @@ func (a *app) storeOptions(project string) lifecycle.Options {
 	trees := a.trees()
 	return lifecycle.Options{
 		Logger: a.logger, Command: a.invoked, Memory: a.memory(project),
-		Outside:    func(folder string) []files.IgnoreFile { return trees(folder).Outside() },
-		Repository: func(folder, path string) string { return trees(folder).Repository(path) },
-		Git: func(folder string) checkpoint.Git {
-			s := git.Head(context.Background(), folder, a.environ)
+		Outside:    func(ctx context.Context, folder string) []files.IgnoreFile { return trees(folder).Outside(ctx) },
+		Repository: func(ctx context.Context, folder, path string) string { return trees(folder).Repository(ctx, path) },
+		Git: func(ctx context.Context, folder string) checkpoint.Git {
+			s := git.Head(ctx, folder, a.environ)
 			return checkpoint.Git{Head: s.Head, Branch: s.Branch}
 		},
 		Worktree: func(folder string) error { return worktreeOf(project, folder) },

@@ -165,7 +165,7 @@ func (x *exporter) look() error {
 	}
 	opts := files.Options{}
 	if x.Outside != nil {
-		opts.Outside = x.Outside()
+		opts.Outside = x.Outside(x.ctx)
 	}
 	if x.project, err = files.Take(x.ctx, x.Project, base, opts); err != nil {
 		return fmt.Errorf("export: look at the project's files: %w", err)

@@ -37,7 +37,7 @@ type Store struct {
 	// Memory has the hashes of the tracker's snapshots, see [files.Recall].
 	Memory files.Memory
 	// Outside returns the ignore files from outside of the project, see [files.Options].
-	Outside func() []files.IgnoreFile
+	Outside func(ctx context.Context) []files.IgnoreFile
 }
 
 // ExportOptions say what is exported.

@@ -139,7 +139,7 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 		}
 	}
 	if s.opts.Outside != nil {
-		opts.Outside = knownTracked(s.opts.Outside(), was)
+		opts.Outside = knownTracked(s.opts.Outside(ctx), was)
 	}
 	if l.batch != nil {
 		opts.Hash = l.storing(base, known)

@@ -203,7 +203,7 @@ func TestRulesFromOutside(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	outside := []files.IgnoreFile{{Path: "//z", Data: []byte("weak\n*.log\n")}, {Path: "//exclude", Data: []byte("!weak\n")}}
-	p.opts.Outside = func() []files.IgnoreFile { return outside }
+	p.opts.Outside = func(context.Context) []files.IgnoreFile { return outside }
 	p.write("weak", "1", "x.log", "2", ".gitignore", "y\n", "y", "3")
 	e := p.create(about("s", Manual, nil))
 	require.Equal(t, []string{".gitignore", "weak"}, captured(t, p.Tree(e.Root)))

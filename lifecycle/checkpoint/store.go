@@ -30,9 +30,9 @@ type Options struct {
 	Alive func(session string) bool
 	// Outside returns the ignore files from outside of the tree (git's info/exclude and
 	// core.excludesFile), the weakest first. nil means none.
-	Outside func() []files.IgnoreFile
+	Outside func(ctx context.Context) []files.IgnoreFile
 	// Repository returns the state of a repository within the tree, see [files.Options]. nil knows of none.
-	Repository func(path string) string
+	Repository func(ctx context.Context, path string) string
 	// Memory has the hash of what Remember wrote. nil means that nothing that an earlier process remembered is believed.
 	Memory files.Memory
 	// Lopen is the .lopen folder, into which Apply moves what is hidden. nil means that it stays.

@@ -167,8 +167,8 @@ func (k *worker) start() {
 	k.cps = New(k.checkpoints, MainTree, blob.New(k.blobs), k.tree, Options{
 		Memory:  k.memory,
 		Alive:   func(id string) bool { return k.alive[id] },
-		Outside: func() []files.IgnoreFile { return k.outside },
-		Repository: func(path string) string {
+		Outside: func(context.Context) []files.IgnoreFile { return k.outside },
+		Repository: func(_ context.Context, path string) string {
 			head, _ := writer.ReadFile(k.tree, path+"/.git/HEAD", 1<<10) // "" where it is not known
 			return string(head)
 		},

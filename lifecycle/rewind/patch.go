@@ -33,7 +33,7 @@ func (p *Planner) Patch(ctx context.Context, task string, limit int) ([]byte, er
 	}
 	now := p.Chain.Tree(last.Root)
 	if last.Reason == checkpoint.BeforeTask {
-		meta := p.Meta()
+		meta := p.Meta(ctx)
 		meta.Reason, meta.Task = checkpoint.AfterTask, task
 		if _, now, err = p.Chain.Look(ctx, meta); err != nil {
 			return nil, err

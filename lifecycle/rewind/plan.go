@@ -80,8 +80,8 @@ type Planner struct {
 	State func() *session.State // returns the newest State
 	Mark  session.Mark          // of the newest record
 	Chain *checkpoint.Store
-	Last  *checkpoint.Entry      // the session's newest checkpoint, or nil
-	Meta  func() checkpoint.Meta // describes a new checkpoint of the session, without the reason
+	Last  *checkpoint.Entry                         // the session's newest checkpoint, or nil
+	Meta  func(ctx context.Context) checkpoint.Meta // describes a new checkpoint of the session, without the reason
 	// Permitted sets [checkpoint.RewindOptions] Permitted for every rewind.
 	Permitted bool
 	Now       func() time.Time // the clock
@@ -114,7 +114,7 @@ func (p *Planner) preview(ctx context.Context, to checkpoint.ID, opts Options, t
 	for _, path := range opts.Paths {
 		r.Paths = append(r.Paths, []byte(path))
 	}
-	meta := p.Meta()
+	meta := p.Meta(ctx)
 	meta.Reason, meta.Target = checkpoint.BeforeRewind, target.Number
 	now, tree, err := p.Chain.Look(ctx, meta)
 	if err != nil {

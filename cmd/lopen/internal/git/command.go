@@ -11,13 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/writer/mount"
 )
 
-// patience bounds each start of git.
+// patience bounds each start of git on a repository.
 const patience = 10 * time.Second
 
 // kept are the keys of a repository's configuration that git is given: what its files
@@ -47,11 +48,7 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, end := r.command(ctx, nowhere, "config", "--file", "-", "--no-includes", "--null", "--list")
-	defer end()
-	defer endsWithUs(cmd)()
-	cmd.Dir, cmd.Stdin = os.TempDir(), bytes.NewReader(text)
-	out, err := cmd.Output()
+	out, err := r.settings(ctx, bytes.NewReader(text), "--file", "-", "--no-includes", "--null", "--list")
 	if err != nil {
 		return nil, fmt.Errorf("git config of %s: %w", filepath.Join(at(r.common), "config"), err)
 	}
@@ -133,7 +130,7 @@ func isWord(s string) bool {
 // command is git on a directory of our own. Of the caller's GIT_ variables stay those
 // that say where git and the user's own configuration are.
 func (r *repository) command(ctx context.Context, dir string, args ...string) (*exec.Cmd, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(always), args...)...)
 	cmd.Dir, cmd.WaitDelay = r.top, time.Second
 	cmd.Env = slices.DeleteFunc(slices.Clone(r.environ), func(kv string) bool {
@@ -150,6 +147,48 @@ func (r *repository) command(ctx context.Context, dir string, args ...string) (*
 	return cmd, cancel
 }
 
+// settings runs git config outside of any repository. Where that hangs every git does.
+func (r *repository) settings(ctx context.Context, stdin io.Reader, args ...string) (out []byte, err error) {
+	err = r.asked(ctx, LookPatience, "", func(ctx context.Context) error {
+		cmd, end := r.command(ctx, nowhere, append([]string{"config"}, args...)...)
+		defer end()
+		defer endsWithUs(cmd)()
+		cmd.Dir, cmd.Stdin = os.TempDir(), stdin
+		out, err = cmd.Output()
+		return err
+	})
+	return out, err
+}
+
+// errHangs is the error of what git is not asked again.
+var errHangs = fmt.Errorf("git hung before, and is not asked again: %w", context.DeadlineExceeded)
+
+// hung has what git was asked when its context ended it: behind the home of the user whose configuration
+// it reads, "" or its repository and words. This process does not ask that again.
+var hung sync.Map
+
+// asked calls ask, for so long at most, unless git hung when it was asked that before.
+func (r *repository) asked(ctx context.Context, bound time.Duration, what string, ask func(context.Context) error) error {
+	home := r.getenv("HOME") + "\x00"
+	if what != "" {
+		what = at(r.dir) + "\x00" + what
+	}
+	if _, is := hung.Load(home + what); is {
+		return errHangs
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	err := ask(ctx)
+	if err != nil && ctx.Err() != nil {
+		hung.Store(home+what, true)
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
 // run starts git on a synthetic directory and returns the first limit bytes of what it
 // prints. Git is ended there.
 func (r *repository) run(ctx context.Context, config map[string]string, commit string, limit int64, args ...string) ([]byte, error) {
@@ -158,23 +197,27 @@ func (r *repository) run(ctx context.Context, config map[string]string, commit s
 		return nil, err
 	}
 	defer remove()
-	cmd, end := r.command(ctx, dir, args...)
-	defer end()
-	defer endsWithUs(cmd)()
-	pipe, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	out, err := io.ReadAll(io.LimitReader(pipe, limit))
-	if int64(len(out)) == limit {
-		end()
-		_ = cmd.Wait()
-		return out, nil
-	}
-	return out, errors.Join(err, cmd.Wait())
+	var out []byte
+	err = r.asked(ctx, patience, strings.Join(args, " "), func(ctx context.Context) error {
+		cmd, end := r.command(ctx, dir, args...)
+		defer end()
+		defer endsWithUs(cmd)()
+		pipe, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		out, err = io.ReadAll(io.LimitReader(pipe, limit))
+		if int64(len(out)) == limit {
+			end()
+			_ = cmd.Wait()
+			return nil
+		}
+		return errors.Join(err, cmd.Wait())
+	})
+	return out, err
 }
 
 // comparable says whether git can be started on the repository's objects and index: they

@@ -46,8 +46,8 @@ func Of(folder string, environ []string, log zerolog.Logger) *Tree {
 
 // Repository returns a text that changes with the repository in a folder of the Tree: with its HEAD and, of a
 // submodule that the index named at the last call of Outside, with its files. It is "" if that is not known.
-func (t *Tree) Repository(path string) string {
-	return within(context.Background(), filepath.Join(t.folder, filepath.FromSlash(path)), t.environ, t.names.isSubmodule(path))
+func (t *Tree) Repository(ctx context.Context, path string) string {
+	return within(ctx, filepath.Join(t.folder, filepath.FromSlash(path)), t.environ, t.names.isSubmodule(path))
 }
 
 // Outside reads the ignore files which git uses in the folder besides the .gitignore files in it, the weakest
@@ -64,16 +64,18 @@ func (t *Tree) Repository(path string) string {
 // the repository in the user's configuration (includeIf) does not hold.
 //
 // Where the folder is below the top of the work tree, patterns are those that hold in it.
-func (t *Tree) Outside() (all []files.IgnoreFile) {
-	ctx := context.Background()
+func (t *Tree) Outside(ctx context.Context) (all []files.IgnoreFile) {
 	r, err := find(ctx, t.folder, t.environ)
+	if err == nil {
+		defer r.close()
+		err = ctx.Err()
+	}
 	switch {
 	case errors.Is(err, ErrNone):
 		return nil
 	case err != nil:
 		return []files.IgnoreFile{{Path: files.TrackedPath}} // what is known holds
 	}
-	defer r.close()
 	t.once.Do(func() { t.users = r.usersExcludes(ctx) })
 	if r.foldsCase() {
 		all = append(all, files.IgnoreFile{Path: files.FoldPath, Data: []byte("true\n")})
@@ -140,7 +142,7 @@ func (t *Tree) tracked(ctx context.Context, r *repository) files.IgnoreFile {
 	list, err := t.names.file(ctx, r, t.folder)
 	if err != nil {
 		level := zerolog.DebugLevel
-		if !errors.Is(err, exec.ErrNotFound) && t.warned.CompareAndSwap(false, true) {
+		if !errors.Is(err, exec.ErrNotFound) && ctx.Err() == nil && t.warned.CompareAndSwap(false, true) {
 			level = zerolog.WarnLevel
 		}
 		t.log.WithLevel(level).Err(err).Msg("git does not say what it tracks: what is known of that holds")
@@ -194,11 +196,7 @@ func (r *repository) inside(name string, elsewhere func(string, int64) ([]byte, 
 
 // usersExcludes is the core.excludesFile of the user and the system, else git's default.
 func (r *repository) usersExcludes(ctx context.Context) string {
-	cmd, end := r.command(ctx, nowhere, "config", "--includes", "--type=path", "--null", "--get", "core.excludesFile")
-	defer end()
-	defer endsWithUs(cmd)()
-	cmd.Dir = os.TempDir()
-	if out, err := cmd.Output(); err == nil {
+	if out, err := r.settings(ctx, nil, "--includes", "--type=path", "--null", "--get", "core.excludesFile"); err == nil {
 		return strings.TrimSuffix(string(out), "\x00")
 	}
 	dir := r.getenv("XDG_CONFIG_HOME")

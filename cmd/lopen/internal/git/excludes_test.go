@@ -16,7 +16,7 @@ import (
 
 func (p *place) excludes(dir string) map[string]string {
 	all := map[string]string{}
-	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside() {
+	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside(p.t.Context()) {
 		if f.Path != files.TrackedPath {
 			all[f.Path] = string(f.Data)
 		}
@@ -29,7 +29,7 @@ func (p *place) excludes(dir string) map[string]string {
 func (p *place) requireAsGit(dir string) {
 	p.t.Helper()
 	var all bytes.Buffer
-	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside() {
+	for _, f := range Of(p.path(dir), p.environ(), zerolog.Nop()).Outside(p.t.Context()) {
 		if f.Path != files.TrackedPath {
 			all.Write(f.Data)
 			all.WriteString("\n")
@@ -60,7 +60,7 @@ func TestExcludes(t *testing.T) {
 	p.write("a/.git/info/exclude", "x\n!/sub/x\n/sub/in/y\n")
 	p.write(filepath.Join(p.home, ".config/git/ignore"), "y\nsub/x\n")
 	require.Equal(t, map[string]string{"//core.excludesFile": "y\nsub/x\n", "//info/exclude": "x\n!/sub/x\n/sub/in/y\n"}, p.excludes("a"))
-	require.Equal(t, "//core.excludesFile", Of(p.path("a"), p.environ(), zerolog.Nop()).Outside()[0].Path, "the weakest first")
+	require.Equal(t, "//core.excludesFile", Of(p.path("a"), p.environ(), zerolog.Nop()).Outside(p.t.Context())[0].Path, "the weakest first")
 	p.requireAsGit("a")
 	p.requireAsGit("a/sub")
 	p.requireAsGit("a/sub/in")

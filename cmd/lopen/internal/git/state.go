@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -18,8 +19,8 @@ const LookPatience = 5 * time.Second
 // Look returns the state of the repository that a folder is in: the zero value without
 // one, and where nothing is known of it. Dirty is false where git is not installed or did
 // not succeed. environ is the environment that git runs in. The error is that of the
-// context, or [context.DeadlineExceeded] where git did not answer within [LookPatience]:
-// the state lacks Dirty then, and to look again takes as long.
+// context, or [context.DeadlineExceeded] where git did not answer within [LookPatience],
+// or hung before: the state lacks Dirty then.
 func Look(ctx context.Context, folder string, environ []string) (State, error) {
 	ctx, cancel := context.WithTimeout(ctx, LookPatience)
 	defer cancel()
@@ -28,9 +29,14 @@ func Look(ctx context.Context, folder string, environ []string) (State, error) {
 		return s, nil
 	}
 	defer r.close()
-	if config, err := r.config(ctx); err == nil && r.comparable(config) {
-		out, _ := r.run(ctx, config, s.Head, 1, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+	config, err := r.config(ctx)
+	if err == nil && r.comparable(config) {
+		var out []byte
+		out, err = r.run(ctx, config, s.Head, 1, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
 		s.Dirty = len(out) > 0
+	}
+	if errors.Is(err, errHangs) {
+		return s, err
 	}
 	return s, ctx.Err()
 }

@@ -28,11 +28,7 @@ type index struct {
 	path       string          // Guarded by mu.
 	names      []byte          // Guarded by mu: nil if git was not asked with success yet.
 	submodules map[string]bool // Guarded by mu: those of the names that are submodules.
-	hangs      bool            // Guarded by mu: git did not answer in time once, and is not asked again.
 }
-
-// errHangs is the error of each call behind the one for which git did not answer in time.
-var errHangs = fmt.Errorf("git did not answer within %s, and is not asked again", patience)
 
 // file returns the names that a repository's index has in a folder, or the last known ones if git cannot be
 // asked. Git is started only if the index is another one than at the last call, and not again once it hung.
@@ -46,16 +42,12 @@ func (x *index) file(ctx context.Context, r *repository, folder string) (_ files
 		x.info, x.names, x.submodules, err = nil, []byte{}, nil, nil
 	case err != nil:
 	case x.info == nil || x.path != path || !sameIndex(x.info, info):
-		if x.hangs {
-			err = errHangs
-			break
-		}
 		var names []byte
 		var submodules map[string]bool
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if names, submodules, err = r.tracked(ctx, folder); err != nil {
-			x.info, x.hangs = nil, errors.Is(ctx.Err(), context.DeadlineExceeded)
+			x.info = nil
 			break
 		}
 		x.info, x.path, x.names, x.submodules = info, path, names, submodules

@@ -32,7 +32,9 @@ func tracks(all []files.IgnoreFile) string {
 func TestTracked(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	of := func(dir string) string { return tracks(Of(p.path(dir), p.environ(), zerolog.Nop()).Outside()) }
+	of := func(dir string) string {
+		return tracks(Of(p.path(dir), p.environ(), zerolog.Nop()).Outside(t.Context()))
+	}
 	require.Empty(t, of(""), "no repository")
 	p.git("a", "init", "-q")
 	require.Empty(t, of("a"), "no index")
@@ -78,9 +80,9 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 		require.NoError(t, os.Chtimes(file, old, old))
 	}
 	age()
-	require.Equal(t, "file;", tracks(of()))
+	require.Equal(t, "file;", tracks(of(t.Context())))
 	t.Setenv("PATH", t.TempDir())
-	require.Equal(t, "file;", tracks(of()), "the index is the same: git is not asked")
+	require.Equal(t, "file;", tracks(of(t.Context())), "the index is the same: git is not asked")
 	t.Setenv("PATH", path)
 	r, err := find(t.Context(), p.path("a"), p.environ())
 	require.NoError(t, err)
@@ -94,7 +96,7 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 	require.Equal(t, "known;", tracks([]files.IgnoreFile{f}))
 	p.write("a/new", "")
 	p.git("a", "add", "new")
-	require.Equal(t, "file;new;", tracks(of()))
+	require.Equal(t, "file;new;", tracks(of(t.Context())))
 
 	// Changed once more within the clock's tick: all that a look at the file shows may be the same.
 	info, err := os.Stat(file)
@@ -104,14 +106,14 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 	data = bytes.ReplaceAll(data, []byte("new"), []byte("neu"))
 	require.NoError(t, os.WriteFile(file, data, 0o644))
 	require.NoError(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
-	require.Equal(t, "file;neu;", tracks(of()))
+	require.Equal(t, "file;neu;", tracks(of(t.Context())))
 
 	data[0] ^= 1
 	require.NoError(t, os.WriteFile(file, data, 0o644))
-	require.Equal(t, "file;neu;", tracks(of()), "a damaged index: what is known holds")
-	require.Equal(t, "unknown", tracks(Of(p.path("a"), p.environ(), zerolog.Nop()).Outside()))
+	require.Equal(t, "file;neu;", tracks(of(t.Context())), "a damaged index: what is known holds")
+	require.Equal(t, "unknown", tracks(Of(p.path("a"), p.environ(), zerolog.Nop()).Outside(t.Context())))
 	require.NoError(t, os.Rename(filepath.Dir(file), p.path("a/moved")))
-	require.Empty(t, tracks(of()), "no repository any more")
+	require.Empty(t, tracks(of(t.Context())), "no repository any more")
 }
 
 // A git that hangs, as on a file system that does not answer, is asked once.
@@ -153,11 +155,11 @@ func TestRepositoriesWithin(t *testing.T) {
 	p.git("a", "commit", "-qm", "sub")
 	tree := Of(p.path("a"), p.environ(), zerolog.Nop())
 	of := func(path string) string {
-		tree.Outside()
-		return tree.Repository(path)
+		tree.Outside(t.Context())
+		return tree.Repository(t.Context(), path)
 	}
 	require.Empty(t, of("none"))
-	require.Empty(t, Of(p.dir, p.environ(), zerolog.Nop()).Repository("none"))
+	require.Empty(t, Of(p.dir, p.environ(), zerolog.Nop()).Repository(t.Context(), "none"))
 	sub, clone := of("sub"), of("clone")
 	require.Contains(t, sub, p.git("a/sub", "rev-parse", "HEAD"))
 	require.Contains(t, clone, p.git("a/clone", "rev-parse", "HEAD"))
