@@ -63,6 +63,18 @@ var ofRules = []mutant{
 		"./lifecycle/checkpoint", "TestHiddenThatStays",
 	},
 	{
+		"hidden: and so does a mount in it", "cache/files/hidden.go",
+		"case st.mount != m.mount:\n",
+		"case st.mount != m.mount && false:\n",
+		"./cmd/lopen", "TestMountedVolume",
+	},
+	{
+		"hidden: or on a file in it", "cache/files/hidden.go",
+		"m.l.Fixed = m.l.Fixed || st.mount != m.mount",
+		"_ = st.mount",
+		"./cmd/lopen", "TestMountedVolume",
+	},
+	{
 		"hidden: it is moved, not deleted", "lifecycle/checkpoint/planner.go",
 		"c.Kind, c.At = KindAway, 0",
 		"c.Kind, c.At = KindDelete, 0",

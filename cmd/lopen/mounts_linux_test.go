@@ -19,6 +19,7 @@ func TestMountedVolume(t *testing.T) {
 		t.Run("without checkpoints", mountedWithoutCheckpoints)
 		t.Run("a work tree is removed", mountedInAWorktree)
 		t.Run("a session is deleted", mountedInASession)
+		t.Run("in what only a task's rule hides", mountedInHidden)
 	})
 }
 
@@ -125,5 +126,55 @@ func mountedInASession(t *testing.T) {
 	mounttest.Unmount(t, at)
 	lopen(0, "session", "delete", filepath.Base(found[0]), "--yes")
 	require.NoDirExists(t, found[0])
+	wholeVolume(t, volume)
+}
+
+// mountedInHidden has a volume in a folder that a rewind would move away whole: the task mounts it and fails,
+// a person does since, and in what was moved away. It is named and left each time, until it is unmounted.
+func mountedInHidden(t *testing.T) {
+	const scaffold = `echo deps/ >.gitignore; mkdir -p deps/data; i=0; while [ $i -lt 1001 ]; do i=$((i+1)); printf 12345 >deps/$i; done`
+	made := func(dir string) string { return contents(t, dir, "deps/2", "deps/1001") }
+	for at, how := range map[string]string{"deps/data": "-t tmpfs tmpfs", "deps/1": `--bind "$0/photos/1.jpg"`} { // the one is empty
+		dir, volume := aVolume(t)
+		lopen := in(t, dir)
+		t.Cleanup(func() { _ = exec.Command("umount", filepath.Join(dir, at)).Run() })
+		lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+		out := lopen(2, "run", "mod", "--unattended", "--agent", "none", "--failure-threshold", "1", "--max-iterations", "1",
+			"--check", "! test -e deps", "--", "sh", "-c", scaffold+"; mount "+how+" "+at, volume)
+		require.Contains(t, out, "kept as one left them: deps (it cannot be moved away as a whole)")
+		require.NoFileExists(t, filepath.Join(dir, ".gitignore"))
+		require.NoError(t, exec.Command("mountpoint", "-q", filepath.Join(dir, at)).Run())
+		require.Equal(t, "12345 12345", made(dir))
+		wholeVolume(t, volume)
+	}
+
+	dir, volume := aVolume(t)
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	lopen(2, "run", "mod", "--agent", "none", "--max-iterations", "1", "--check", "true", "--", "sh", "-c", scaffold)
+	lopen(0, "checkpoint", "rewind", "before:one", "--scope", "files", "--yes")
+	found, err := filepath.Glob(filepath.Join(dir, ".lopen/moved/*"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	at := filepath.Join(found[0], "data")
+	mounttest.Bind(t, volume, at)
+	require.Contains(t, lopen(0, "undo", "--scope", "files", "--yes"), "keep      deps (")
+	wholeVolume(t, volume)
+	held, err := filepath.Glob(filepath.Join(dir, ".lopen/sessions/mod-*"))
+	require.NoError(t, err)
+	require.Len(t, held, 1)
+	out := lopen(0, "session", "delete", filepath.Base(held[0]), "--yes")
+	require.Contains(t, out, at+": something is mounted there; unmount it and try again")
+	wholeVolume(t, volume)
+	mounttest.Unmount(t, at)
+	lopen(0, "session", "prune")
+	require.NoDirExists(t, found[0])
+
+	require.NoError(t, os.Remove(filepath.Join(dir, ".gitignore"))) // which is not the next task's
+	lopen(0, "run", "mod", "--no-resume", "--agent", "none", "--check", "true", "--", "sh", "-c", scaffold)
+	mounttest.Bind(t, volume, filepath.Join(dir, "deps/data"))
+	out = lopen(0, "checkpoint", "rewind", "before:two", "--scope", "files", "--yes", "--force")
+	require.Contains(t, out, "keep      deps (it cannot be moved away as a whole)")
+	require.Equal(t, "12345 12345", made(dir))
 	wholeVolume(t, volume)
 }
