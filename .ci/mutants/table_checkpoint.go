@@ -295,4 +295,10 @@ var ofCheckpoint = []mutant{
 		"err == nil && st == pending && writer.Shared(info) && false",
 		"./lifecycle/checkpoint", "TestApplyLeavesOtherNamesOfAFile",
 	},
+	{
+		"rewind: one that was cut off comes after a fork before it", "lifecycle/checkpoint/planner.go",
+		"return p.line[e.Number] && e.Reason != BeforeRewind || ",
+		"return p.line[e.Number] || ",
+		"./lifecycle/checkpoint", "TestForkedBeforeARewindThatWasCutOff",
+	},
 }

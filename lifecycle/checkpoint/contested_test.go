@@ -30,3 +30,21 @@ func TestContestedLeavesWhatADeletedSessionChanged(t *testing.T) {
 	require.Equal(t, []string{"a: " + who, "b: " + who, "c: delete"}, summary(s.preview(before, RewindOptions{})))
 	require.Equal(t, []string{"a: overwrite", "b: overwrite", "c: delete"}, summary(s.preview(before, RewindOptions{Force: true})))
 }
+
+// What a rewind did that was cut off is not the own of a session that was forked before it.
+func TestForkedBeforeARewindThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.worker("s", 0)
+	s.edit("b", "a person's")
+	target, after := s.works("b", "the task's")
+	before := s.create(BeforeRewind, target.Number)
+	plan, err := s.cps.Plan(t.Context(), target, before, s.cps.Tree(before.Root), after.Number, RewindOptions{})
+	require.NoError(t, err)
+	_, err = s.cps.Apply(t.Context(), plan)
+	require.NoError(t, err)
+	w.alive["s"] = false
+
+	fork := w.worker("fork", before.Number)
+	require.Equal(t, []string{"b: foreign, s's rewind, in 4"}, summary(fork.preview(after, RewindOptions{})))
+}

@@ -130,8 +130,11 @@ func (p *planner) blame(path string, now, was *files.Fingerprint) (k Retained, e
 	return k, err
 }
 
-// own reports whether an entry belongs to the session or its line.
-func (p *planner) own(e *Entry) bool { return p.line[e.Number] || e.Session == p.now.Session }
+// own reports whether an entry belongs to the session or its line. What a rewind did that has not ended
+// comes after the entry before it, and so after a fork at that entry.
+func (p *planner) own(e *Entry) bool {
+	return p.line[e.Number] && e.Reason != BeforeRewind || e.Session == p.now.Session
+}
 
 // hidden retains paths that are ignored by the rules in force, and paths that one of the trees
 // could not record.
