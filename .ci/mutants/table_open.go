@@ -200,4 +200,10 @@ var ofOpen = []mutant{
 		"if c.Kind != kind {",
 		"./lifecycle/checkpoint", "TestHiddenFileOfADatabase",
 	},
+	{
+		"open: what stays all the same is not said to be taken", "lifecycle/checkpoint/open.go",
+		"return t.Path == k.Path })",
+		"return false })",
+		"./lifecycle/checkpoint", "TestOpenFilesAreTaken",
+	},
 }

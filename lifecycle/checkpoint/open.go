@@ -364,6 +364,7 @@ func (a *applier) retain(c *Change, k Retained) {
 	}
 	a.over[c], a.stays[c.Path] = true, true
 	a.out.Retained = append(a.out.Retained, k)
+	a.out.Taken = slices.DeleteFunc(a.out.Taken, func(t Retained) bool { return t.Path == k.Path })
 }
 
 // blocks reports whether the path of a change leads to or through one that somebody has open, or

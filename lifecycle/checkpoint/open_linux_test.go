@@ -359,6 +359,18 @@ func TestOpenFilesAreTaken(t *testing.T) {
 	require.Empty(t, done.Retained)
 	require.Len(t, done.Taken, 2)
 	requireThings(t, to, seen(t, tree), "applied")
+
+	// What stays all the same, because another file of the database does, is not taken.
+	now := from.with(nil)
+	now["app.db-wal"] = made("app.db-wal", "written since")["app.db-wal"]
+	tree = onDisk(t, now)
+	t.Cleanup(holding(os.O_RDWR)(t, filepath.Join(tree.Name(), "log")))
+	t.Cleanup(holding(os.O_RDWR)(t, filepath.Join(tree.Name(), "app.db")))
+	done, err = try(tree, blobs).Apply(tContext(), plan)
+	require.NoError(t, err)
+	require.Equal(t, []Retained{{Path: "app.db-wal", Why: Meanwhile}, {Path: "app.db", Why: Together, By: "app.db-wal"}}, done.Retained)
+	require.Len(t, done.Taken, 1)
+	require.Equal(t, "log", done.Taken[0].Path)
 }
 
 // TestOpenAfterAKill ends a process in the middle of an Apply. The next one decides anew what stays.
