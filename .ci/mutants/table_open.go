@@ -58,14 +58,14 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: what the plan leaves holds a database", "lifecycle/checkpoint/open.go",
-		"stays := a.stays[path] || slices",
-		"stays := a.stays[path] || false && slices",
+		"stays := a.stays[path] || a.plan.retains(path)",
+		"stays := a.stays[path]",
 		"./lifecycle/checkpoint", "TestDatabasesStayWhole",
 	},
 	{
 		"open: what the plan does not change holds a database", "lifecycle/checkpoint/open.go",
-		"} else if !is {\n\t\t\t\tcontinue",
-		"} else if !is || true {\n\t\t\t\tcontinue",
+		"} else if !is && !a.plan.retains(path) {",
+		"} else if !a.plan.retains(path) {",
 		"./lifecycle/checkpoint", "TestDatabasesStayWhole",
 	},
 	{
@@ -205,5 +205,29 @@ var ofOpen = []mutant{
 		"return t.Path == k.Path })",
 		"return false })",
 		"./lifecycle/checkpoint", "TestOpenFilesAreTaken",
+	},
+	{
+		"open: a log that rules hide is noted beside its database", "cache/files/walk.go",
+		"} else if out && !w.besideTaken(dir, name, in) {",
+		"} else if out && (true || !w.besideTaken(dir, name, in)) {",
+		"./lifecycle/checkpoint", "TestHiddenLogIsGone",
+	},
+	{
+		"open: a database stays because of a log that is gone", "lifecycle/checkpoint/open.go",
+		"} else if !is && !a.plan.retains(path) {",
+		"} else if !is {",
+		"./lifecycle/checkpoint", "TestHiddenLogIsGone",
+	},
+	{
+		"open: what is beside an ignored database is nothing to note", "cache/files/database.go",
+		"&& w.judge(&at, of, st.mode) == taken",
+		"",
+		"./lifecycle/checkpoint", "TestHiddenLogIsGone",
+	},
+	{
+		"open: a log of a database that does not change is not named", "lifecycle/checkpoint/open.go",
+		"if _, goes := p.changes[of]; !goes {\n\t\tdelete",
+		"if false {\n\t\tdelete",
+		"./lifecycle/checkpoint", "TestHiddenLogIsGone",
 	},
 }

@@ -175,10 +175,14 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 	f := st.fingerprint(at.path)
 	isDir := f.Mode.IsDir()
 	if !named {
+		in := at
 		if out, noted := w.leftOut(&at, name, f.Mode, st); noted {
 			return w.record(ctx, at.in)
-		} else if out {
+		} else if out && !w.besideTaken(dir, name, in) {
 			return nil
+		} else if out {
+			w.skip(at.path, Ignored, nil)
+			return w.record(ctx, at.in)
 		}
 	}
 	if mounted := st.mount != at.mount; (mounted || w.opts.Mounts[at.path]) && w.wants(at.path, isDir) && w.elsewhere(at.path, mounted) {

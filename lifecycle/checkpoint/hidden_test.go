@@ -15,6 +15,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/crashfs"
 )
 
+// The begins of what SQLite writes.
+const inDB, inWAL, inJournal = "SQLite format 3\x00", "\x37\x7f\x06\x82", "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+
 // scaffold is what an agent makes: a rule, and what that ignores.
 var scaffold = []string{".gitignore", "node_modules/\n", "node_modules/a/x", "one", "node_modules/a/y", "two", "node_modules/b", "three"}
 
@@ -400,4 +403,28 @@ func TestHiddenIsDurableWhereItIs(t *testing.T) {
 		k.create(AfterRewind, target.Number)
 		target = at
 	}
+}
+
+// A log that rules hide is in no checkpoint. If it was beside a database at the target and is gone, what it
+// had is in the database: that stays. A log of which the database did not change is nothing to name.
+func TestHiddenLogIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.edit(".gitignore", "*-wal\n*-journal\ncache.*\n", "app.db", inDB+"one", "app.db-wal", inWAL, "cache.db", inDB, "cache.db-wal", inWAL,
+		"other.db", inDB, "other.db-journal", inJournal, "lone-wal", inWAL, "text", "one", "text-wal", "one", "z", "one")
+	k := w.worker("s", 0)
+	before, after := k.works("app.db", inDB+"two", "app.db-wal", "-", "other.db-journal", "-", "cache.db-wal", "-", "text", "two", "text-wal", "-", "z", "two")
+	ignored := []string{"app.db-wal ignored", "other.db-journal ignored", "text-wal ignored"}
+	require.Equal(t, append([]string{".gitignore", "app.db", "other.db", "text", "z"}, ignored...), captured(t, k.cps.Tree(before.Root)))
+	require.Equal(t, 3, after.Changed)
+
+	plan := k.preview(before, RewindOptions{})
+	require.Equal(t, []string{"app.db-wal: ignored", "app.db: overwrite", "text-wal: ignored", "text: overwrite", "z: overwrite"}, summary(plan))
+	done, err := k.cps.Apply(t.Context(), plan)
+	require.NoError(t, err)
+	require.Equal(t, []Retained{{Path: "app.db", Why: Together, By: "app.db-wal"}}, done.Retained)
+	left := k.look()
+	require.Equal(t, "-rw-r--r-- "+inDB+"two", left["app.db"])
+	require.Equal(t, "-rw-r--r-- one", left["z"])
+	require.Equal(t, "-rw-r--r-- one", left["text"], "names alone make no database")
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// beside are the suffixes of the files that SQLite keeps beside a database. Each belongs to
-// exactly the content of the database and of the others: all of them stay or go together.
-var beside = []string{"-wal", "-shm", "-journal"}
-
 // A database is the changes of one database's files.
 type database struct {
 	paths   []string // of its files that are in the plan or on the disk
@@ -26,20 +22,10 @@ type database struct {
 	held    string    // the file because of which all stay, or ""
 }
 
-// databaseOf returns the path of the database to which a file belongs, if it belongs to one.
-func databaseOf(path string) string {
-	for _, suffix := range beside {
-		if of, ok := strings.CutSuffix(path, suffix); ok && base(of) != "." && !strings.HasSuffix(of, "/") {
-			return of
-		}
-	}
-	return path
-}
-
 // filesOf returns the paths that the files of a database have.
 func filesOf(path string) []string {
 	all := []string{path}
-	for _, suffix := range beside {
+	for _, suffix := range files.Beside {
 		all = append(all, path+suffix)
 	}
 	return all
@@ -222,7 +208,7 @@ func (a *applier) group() error {
 		if of[c.Path] != c || a.databases[c.Path] != nil {
 			continue
 		}
-		d, err := a.database(databaseOf(c.Path), of)
+		d, err := a.database(files.DatabaseOf(c.Path), of)
 		if err != nil {
 			return err
 		}
@@ -243,7 +229,7 @@ func (a *applier) database(path string, of map[string]*Change) (*database, error
 		case c == nil:
 			if is, err := a.isFile(path); err != nil {
 				return nil, a.failed(path, err)
-			} else if !is {
+			} else if !is && !a.plan.retains(path) { // one that was there at the target is retained
 				continue
 			}
 		case c.moves():
@@ -284,7 +270,7 @@ func (a *applier) isFile(path string) (bool, error) {
 // because somebody has it open for writing, also if the plan does not change it.
 func (a *applier) holds(d *database) error {
 	for _, path := range d.paths {
-		stays := a.stays[path] || slices.ContainsFunc(a.plan.Retained, func(k Retained) bool { return k.Path == path })
+		stays := a.stays[path] || a.plan.retains(path)
 		if !stays && !a.plan.InUse {
 			var err error
 			if _, stays, err = a.user(path); err != nil {
@@ -377,16 +363,18 @@ func (a *applier) blocks(c *Change) bool {
 
 // lookBeside retains, of the databases that the plan changes, the files that stand on the disk and
 // that no checkpoint has, such as an ignored log, and those that were not asked for. Apply keeps the
-// others because of them.
+// others because of them, and because of an ignored log that was there at the target and is gone. Of
+// other databases an ignored file is nothing to name.
 func (p *planner) lookBeside(s *Store, tree *Tree) error {
 	d := descent{root: s.tree}
 	defer d.cut(0)
 	for _, file := range p.order {
+		p.dropBeside(file)
 		if c, ok := p.changes[file]; !ok || !isFile(c.Old) && !isFile(c.New) {
 			continue
 		}
 		var stay []Retained
-		for _, path := range filesOf(databaseOf(file)) {
+		for _, path := range filesOf(files.DatabaseOf(file)) {
 			k, err := p.beside(&d, tree, path)
 			if err != nil {
 				return err
@@ -395,7 +383,7 @@ func (p *planner) lookBeside(s *Store, tree *Tree) error {
 				stay = append(stay, k)
 			}
 		}
-		if stay == nil || !s.isDatabase(&d, databaseOf(file), func(path string) *files.Fingerprint { return p.differ[path].was }) {
+		if stay == nil || !s.isDatabase(&d, files.DatabaseOf(file), func(path string) *files.Fingerprint { return p.differ[path].was }) {
 			continue
 		}
 		for _, k := range stay {
@@ -406,6 +394,18 @@ func (p *planner) lookBeside(s *Store, tree *Tree) error {
 		}
 	}
 	return nil
+}
+
+// dropBeside names an ignored file of a database no more if that does not change.
+func (p *planner) dropBeside(file string) {
+	of, d := files.DatabaseOf(file), p.differ[file]
+	recorded := func(f *files.Fingerprint) bool { return f != nil && !unknown(f) }
+	if of == file || p.retained[file].Why != Ignored || recorded(d.now) || recorded(d.was) {
+		return
+	}
+	if _, goes := p.changes[of]; !goes {
+		delete(p.retained, file)
+	}
 }
 
 // beside returns why a file of a database stays that the plan neither changes nor retains.

@@ -115,9 +115,6 @@ func TestExecutedFilesGo(t *testing.T) {
 	require.NoError(t, cmd.Wait())
 }
 
-// inDB begins a database, inWAL its log and inJournal its journal.
-const inDB, inWAL, inJournal = "SQLite format 3\x00", "\x37\x7f\x06\x82", "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
-
 // TestNamesOfADatabase has a file and one named as its journal or log is, of which the plan leaves one.
 // Only if one of them begins as SQLite's files do is it a database.
 func TestNamesOfADatabase(t *testing.T) {

@@ -132,6 +132,11 @@ func (p *Plan) Bytes() (n int64) {
 	return n
 }
 
+// retains reports whether the plan leaves a path as it is, and names it.
+func (p *Plan) retains(path string) bool {
+	return slices.ContainsFunc(p.Retained, func(k Retained) bool { return k.Path == path })
+}
+
 // stages reports whether a file or symlink is first made under a temporary name.
 func (c *Change) stages() bool {
 	return c.New != nil && !c.New.Mode.IsDir() && c.Kind != KindMode && !c.moves()
