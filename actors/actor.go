@@ -240,6 +240,9 @@ func (a *Actor) Paused() error {
 }
 
 func (a *Actor) send(ctx context.Context, b barrier) error {
+	if ctx == nil {
+		return fmt.Errorf("sync session %s: %w", a.id, errContext)
+	}
 	b.reply, b.commits = make(chan error, 1), a.commits.Load()
 	select {
 	case a.barriers <- b:
@@ -263,6 +266,9 @@ func (a *Actor) send(ctx context.Context, b barrier) error {
 // writer then continues, and holds the session's lease until the stuck call has
 // returned.
 func (a *Actor) Close(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("close session %s: %w", a.id, errContext)
+	}
 	a.closeOnce.Do(func() {
 		a.closing.Store(true)
 		close(a.shut)

@@ -394,3 +394,20 @@ func TestSupervisorClosesAllSideBySide(t *testing.T) {
 		require.ErrorIs(t, s.Close(t.Context()), full)
 	})
 }
+
+// A nil context is an error, and closes nothing.
+func TestNilContext(t *testing.T) {
+	t.Parallel()
+	var s actors.Supervisor
+	a, err := s.Start(newState(t), &disk{}, actors.Options{})
+	require.NoError(t, err)
+	var none context.Context
+	for _, call := range []func(context.Context) error{a.Sync, a.Flush, a.Unpause, a.Close, s.Close} {
+		require.NotPanics(t, func() { require.ErrorContains(t, call(none), "context is nil") })
+	}
+	require.NoError(t, a.Save(nil, session.TriggerPaused))
+	b, err := s.Start(newState(t), &disk{}, actors.Options{})
+	require.NoError(t, err)
+	require.NoError(t, b.Save(nil, session.TriggerPaused))
+	require.NoError(t, s.Close(t.Context()))
+}

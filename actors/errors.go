@@ -57,3 +57,6 @@ func (e *NotDurableError) Error() string {
 }
 
 func (e *NotDurableError) Unwrap() error { return e.Cause }
+
+// errContext is the error of a call without a context.
+var errContext = errors.New("the context is nil")

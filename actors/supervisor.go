@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -44,6 +45,9 @@ func (s *Supervisor) Start(initial *session.State, c Committer, opts Options) (*
 // Close closes all actors concurrently, so that one stuck disk delays no other
 // session, and returns their errors joined. It is idempotent.
 func (s *Supervisor) Close(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("close sessions: %w", errContext)
+	}
 	s.mu.Lock()
 	s.closed = true
 	live := make([]*Actor, 0, len(s.live))

@@ -29,8 +29,8 @@ import (
 // see [carry.Export]. It takes no lock but that of the checkpoints' contents, which it shares
 // with whoever makes a checkpoint. A [*DamagedError] says that a session cannot be exported.
 func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bundle.Header) (carry.Sink, error)) (*carry.Exported, error) {
-	if open == nil {
-		return nil, absent("export", s.Path(), "function")
+	if open == nil || ctx == nil {
+		return nil, absent("export", s.Path(), "function or context")
 	}
 	o.Sessions = slices.Clone(o.Sessions)
 	if o.All {
@@ -264,6 +264,9 @@ func (s *Store) Copy(ctx context.Context, id session.ID) (as session.ID, err err
 
 // VerifyBundle checks all that Import checks, in a temporary folder, and changes nothing.
 func VerifyBundle(ctx context.Context, from carry.Source, temp string) (*carry.Report, error) {
+	if from == nil || ctx == nil {
+		return nil, absent("verify bundle", temp, "source or context")
+	}
 	return carry.Verify(ctx, from, temp, others)
 }
 

@@ -303,8 +303,8 @@ const watchEvery = 250 * time.Millisecond
 // returns an error. When ctx ends Watch returns nil. fn may see a record before it is
 // durable.
 func (s *Store) Watch(ctx context.Context, id session.ID, above uint64, fn func(record.Record) error) error {
-	if fn == nil {
-		return absent("watch session", id.String(), "function")
+	if fn == nil || ctx == nil {
+		return absent("watch session", id.String(), "function or context")
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -475,3 +475,11 @@ func (f noFlock) Close() error               { return nil }
 func absent(op, of, argument string) error {
 	return &Error{Op: op, Path: of, Class: writer.ClassInvalid, Err: errors.New("the " + argument + " is nil")}
 }
+
+// openIn is Open for what has to close the session within a context.
+func (s *Store) openIn(ctx context.Context, id session.ID) (*Session, error) {
+	if ctx == nil {
+		return nil, absent("open session", id.String(), "context")
+	}
+	return s.Open(id)
+}

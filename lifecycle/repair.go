@@ -91,8 +91,8 @@ func (s *Store) chainOf(id session.ID) (*Checkpoints, *checkpoint.Store, error) 
 // VerifyData reads every blob that the checkpoints of the report's session need, and adds
 // damaged and missing ones to the report. It may read many bytes.
 func (s *Store) VerifyData(ctx context.Context, r *repair.Report) error {
-	if r == nil {
-		return absent("verify", s.Path(), "report")
+	if r == nil || ctx == nil {
+		return absent("verify", s.Path(), "report or context")
 	}
 	cps, chain, err := s.chainOf(r.ID)
 	if errors.Is(err, ErrNotFound) {
@@ -108,6 +108,9 @@ func (s *Store) VerifyData(ctx context.Context, r *repair.Report) error {
 // VerifyBlobs reads every blob of the store, whether a checkpoint needs it or not, and
 // returns their number and the damaged ones.
 func (s *Store) VerifyBlobs(ctx context.Context) (n int, damaged []repair.Fault, err error) {
+	if ctx == nil {
+		return 0, nil, absent("verify", s.Path(), "context")
+	}
 	root, err := writer.OpenDir(s.root(), blobsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil, nil
@@ -237,7 +240,7 @@ func (s *Store) findDamaged(name string) (session.ID, string, error) {
 // Accept records that a person has validated a recovered session. It changes nothing if the
 // session does not require validation.
 func (s *Store) Accept(ctx context.Context, id session.ID) error {
-	sess, err := s.Open(id)
+	sess, err := s.openIn(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -339,6 +342,9 @@ func (s *Store) Preflight() []repair.Check {
 // Doctor checks the file system, the time of an fsync, free space, permissions, locks and
 // every session. It writes one temporary file and removes it.
 func (s *Store) Doctor(ctx context.Context) []repair.Check {
+	if ctx == nil {
+		return []repair.Check{repair.Failed("doctor", absent("look at store", s.Path(), "context"))}
+	}
 	all := []repair.Check{repair.FileSystem(s.root()), repair.Sync(s.root()), repair.Space(s.root(), commit.LowSpace), repair.Modes(s.root())}
 	lock, unfinished := s.checkLock(ctx)
 	all = append(all, lock, s.checkReserve())

@@ -243,6 +243,9 @@ func (s *Session) Finished() *rewind.Result { return s.finished }
 // returns to what the files were before the rewind, if it has changed any. The error wraps
 // ErrNotFound if there is no such rewind.
 func (s *Store) GiveUpRewind(ctx context.Context, id session.ID) (up rewind.GivenUp, err error) {
+	if ctx == nil {
+		return up, absent("give a rewind up", id.String(), "context")
+	}
 	sess, err := s.open(id, func(sess *Session) error {
 		r := sess.mark.Load().Rewinding
 		if r == nil {

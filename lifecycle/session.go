@@ -163,8 +163,7 @@ func (s *Session) Done() <-chan struct{} { return s.actor.Done() }
 // RedactJSON returns a JSON value as Append and AppendEvent would store it, with credentials
 // hidden.
 func (s *Session) RedactJSON(value strictjson.Value) (strictjson.Value, error) {
-	out, err := s.redactJSON(value)
-	return out, err
+	return s.redactJSON(value)
 }
 
 // Durable returns the last durable record, with its State. When More is closed there is a later
@@ -212,6 +211,9 @@ func (s *Session) RedactArgs(argv []string) []string {
 // checkpoints, waits until outputs are compressed, and makes a session of hooks that was changed
 // the latest one.
 func (s *Session) Close(ctx context.Context) error {
+	if ctx == nil {
+		return absent("close session", s.id.String(), "context")
+	}
 	return errors.Join(s.actor.Close(ctx), s.leave(ctx))
 }
 
@@ -332,11 +334,13 @@ func (s *Session) Pause(ctx context.Context, t session.Trigger, why session.Exit
 
 // changeHeader changes the header and waits until that is visible.
 func (s *Session) changeHeader(ctx context.Context, t session.Trigger, set func(*session.Header)) error {
-	err := s.Change(t, func(e *session.Edit) error {
+	if ctx == nil {
+		return absent("change session", s.id.String(), "context")
+	}
+	if err := s.Change(t, func(e *session.Edit) error {
 		set(e.Header())
 		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
 	return s.Flush(ctx)
@@ -352,7 +356,7 @@ func (s *Session) PauseRequested() bool {
 // is false. If it is held, its holder is asked; a loop looks for the request between two
 // tasks.
 func (s *Store) RequestPause(ctx context.Context, id session.ID) (asked bool, err error) {
-	sess, err := s.Open(id)
+	sess, err := s.openIn(ctx, id)
 	if err == nil {
 		if sess.State().Status() != session.StatusComplete {
 			err = sess.Pause(ctx, session.TriggerPaused, session.ExitPaused)
@@ -395,6 +399,9 @@ func (s *Session) WakeRequested() bool { return s.store.root().Remove(s.path(wak
 // It is false if the session is not held or its holder does not wait. Unless a task is in
 // progress, that takes three seconds to find out.
 func (s *Store) RequestWake(ctx context.Context, id session.ID) (woken bool, err error) {
+	if ctx == nil {
+		return false, absent("end the wait of session", id.String(), "context")
+	}
 	owner, err := s.Holder(id)
 	if err != nil || owner == nil {
 		return false, err

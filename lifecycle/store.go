@@ -306,6 +306,9 @@ func (s *Store) Project() writer.FS { return s.project }
 // durable or ctx ends; the error names those that are not durable. While a session is stuck
 // the store's folders stay open for its writer.
 func (s *Store) Close(ctx context.Context) error {
+	if ctx == nil {
+		return absent("close store", s.Path(), "context")
+	}
 	err := errors.Join(s.sup.Close(ctx), s.leaveSessions(ctx))
 	s.awaitOutputs(ctx)
 	if !s.sup.Ended() {

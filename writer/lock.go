@@ -58,6 +58,9 @@ func TryLock(dir FS, name string, owner Owner) (*Lock, error) {
 // LockWait takes the lock of that name. It waits until ctx ends, and at most ten seconds.
 // It is for locks that are held for a moment only. The error names the holder.
 func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, error) {
+	if ctx == nil {
+		return nil, &Error{Op: "lock", Path: filepath.Join(dir.Name(), name), Class: ClassInvalid, Err: errors.New("the context is nil")}
+	}
 	ctx, cancel := WithPatience(ctx)
 	defer cancel()
 	l, err := lock(ctx, dir, name, owner, true)

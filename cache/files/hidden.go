@@ -106,6 +106,9 @@ type candidate struct {
 // unless nil, is called with each regular file at or beneath it, by what follows the path, and its
 // inode number.
 func Measure(ctx context.Context, root writer.FS, path, as string, file func(rel string, inode uint64)) (Listing, error) {
+	if ctx == nil {
+		return Listing{}, errContext
+	}
 	top, _, err := openTop(root)
 	if err != nil {
 		return Listing{}, err
@@ -234,6 +237,9 @@ func (m *measurer) flush() {
 // returns how much it took. Folders of s that changed before the last of those paths was taken become
 // Unstable: what was moved meanwhile may be at both paths or at none.
 func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left Budget) (_ *Snapshot, used Budget, err error) {
+	if ctx == nil {
+		return nil, used, errContext
+	}
 	if len(s.candidates) == 0 {
 		return s, used, nil
 	}

@@ -38,6 +38,9 @@ const (
 	granularity = 2 * time.Second
 )
 
+// errContext is the error of a call without a context.
+var errContext = &writer.Error{Op: "look at files", Class: writer.ClassInvalid, Err: errors.New("the context is nil")}
+
 // ErrTooMany says that a tree has more files than Options.MaxFiles.
 var ErrTooMany = errors.New("too many files; leave some out in .lopenignore")
 
@@ -102,6 +105,9 @@ type Options struct {
 // The error is ErrTooMany, the context's, one of Options.Hash, an invalid path, or
 // a *writer.Error that says that the root cannot be read.
 func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*Snapshot, error) {
+	if ctx == nil {
+		return nil, errContext
+	}
 	opts.MaxFiles = cmp.Or(opts.MaxFiles, DefaultMaxFiles)
 	opts.MaxBytes = cmp.Or(opts.MaxBytes, DefaultMaxBytes)
 	if opts.Hash == nil {

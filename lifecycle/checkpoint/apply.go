@@ -33,8 +33,8 @@ var ErrUnchanged = errors.New("no file was changed")
 // visible change Apply ignores ctx, and an error has outcome NotDurable: the next Apply makes the remaining changes, and one
 // of [Plan.Back] takes back those that are made. Paths that were changed since the plan was made are left as they are.
 func (s *Store) Apply(ctx context.Context, p *Plan) (Applied, error) {
-	if p == nil {
-		return Applied{}, absent("rewind", "plan")
+	if p == nil || ctx == nil {
+		return Applied{}, absent("rewind", "plan or context")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

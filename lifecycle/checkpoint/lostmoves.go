@@ -23,8 +23,8 @@ type Moved struct {
 // there any more as it was. No undo brings it back. root is the .lopen folder. What went with an entry that
 // was removed is not lost, and what another project moved away was never here. It reads no content.
 func (s *Store) LostMoves(ctx context.Context, root writer.FS) ([]Moved, error) {
-	if root == nil {
-		return nil, absent("look for what was moved away", "folder")
+	if root == nil || ctx == nil {
+		return nil, absent("look for what was moved away", "folder or context")
 	}
 	all, err := s.movedAway(math.MaxUint64)
 	if len(all) == 0 || err != nil {

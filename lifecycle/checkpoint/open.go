@@ -92,6 +92,9 @@ func headOf(r io.Reader) string {
 // error is the one with which Apply would refuse the plan. It changes nothing, and so it does not
 // find a refusal that only a try meets.
 func (s *Store) Ask(ctx context.Context, p *Plan) (Applied, error) {
+	if p == nil || ctx == nil {
+		return Applied{}, absent("ask who has files open", "plan or context")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.applier(ctx, p)

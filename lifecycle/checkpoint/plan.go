@@ -159,8 +159,8 @@ func same(a, b *files.Fingerprint) bool {
 // before the rewind or, for a preview, what [Store.Look] returned. The target may be one that
 // [Store.FindOther] returned: then every path that differs needs Force, and none is deleted.
 func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last uint64, opts RewindOptions) (*Plan, error) {
-	if target == nil || now == nil || tree == nil {
-		return nil, absent("plan a rewind", "target, entry or tree")
+	if target == nil || now == nil || tree == nil || ctx == nil {
+		return nil, absent("plan a rewind", "target, entry, tree or context")
 	}
 	p := planner{now: now, opts: opts, apart: target.Number == 0, differ: map[string]differing{}, changes: map[string]Change{}, retained: map[string]Retained{}}
 	if err := p.read(ctx, s, target, tree, last); err != nil {

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,6 +27,9 @@ type Hold struct {
 // wraps the cause and a [*writer.BusyError] with the owner of the sweep. A Hold that is
 // never released excludes all sweeps until its process ends.
 func (s *Store) Hold(ctx context.Context) (*Hold, error) {
+	if ctx == nil {
+		return nil, &writer.Error{Op: "hold blobs", Path: s.path(lockName), Class: writer.ClassInvalid, Err: errors.New("the context is nil")}
+	}
 	ctx, cancel := writer.WithPatience(ctx)
 	defer cancel()
 	tick := time.NewTicker(pollDelay)
