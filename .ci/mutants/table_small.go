@@ -129,8 +129,8 @@ var ofSmall = []mutant{
 	},
 	{
 		"library: a nil plan is an error", "lifecycle/checkpoint/apply.go",
-		"if p == nil {",
-		"if false {",
+		"if p == nil || ctx == nil {",
+		"if ctx == nil {",
 		"./lifecycle", "TestNilArgumentsAreErrors",
 	},
 	{
