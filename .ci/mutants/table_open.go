@@ -65,7 +65,7 @@ var ofOpen = []mutant{
 	{
 		"open: what the plan does not change holds a database", "lifecycle/checkpoint/open.go",
 		"} else if !is && !a.plan.retains(path) {",
-		"} else if !a.plan.retains(path) {",
+		"} else if _ = is; !a.plan.retains(path) {",
 		"./lifecycle/checkpoint", "TestDatabasesStayWhole",
 	},
 	{
