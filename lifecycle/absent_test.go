@@ -158,13 +158,9 @@ func TestNilContextsAreErrors(t *testing.T) {
 		"checkpoint.Drop":       func() error { return cps.Drop(ctx) },
 		"checkpoint.Plan":       func() error { _, err := cps.Plan(ctx, e, e, tree, 0, checkpoint.RewindOptions{}); return err },
 		"files.Take":            func() error { _, err := files.Take(ctx, store.Project(), nil, files.Options{}); return err },
-		"files.Reveal": func() error {
-			_, _, err := files.Reveal(ctx, store.Project(), &files.Snapshot{}, files.Options{}, files.Budget{})
-			return err
-		},
-		"blob.Hold":       func() error { _, err := blob.New(store.Project()).Hold(ctx); return err },
-		"writer.LockWait": func() error { _, err := writer.LockWait(ctx, store.Project(), "l", writer.Owner{}); return err },
-		"files.Measure":   func() error { _, err := files.Measure(ctx, store.Project(), "a", "a", nil); return err },
+		"blob.Hold":             func() error { _, err := blob.New(store.Project()).Hold(ctx); return err },
+		"writer.LockWait":       func() error { _, err := writer.LockWait(ctx, store.Project(), "l", writer.Owner{}); return err },
+		"files.Measure":         func() error { _, err := files.Measure(ctx, store.Project(), "a", "a", nil); return err },
 	} {
 		t.Run(name, func(t *testing.T) { require.NotPanics(t, func() { require.ErrorContains(t, do(), "context is nil") }) })
 	}

@@ -55,9 +55,7 @@ func (s *Store) Export(ctx context.Context, o carry.ExportOptions, open func(bun
 		return nil, fmt.Errorf("export: no session here yet: %w", ErrNotFound)
 	}
 	o.Now = s.opts.Now()
-	if s.opts.Git != nil {
-		o.Git = s.opts.Git(ctx, s.project.Name())
-	}
+	o.Git = s.git(ctx, nil)
 	if o.NoMessages || o.Redact != nil {
 		scratch, remove, err := scratchFolder()
 		if err != nil {

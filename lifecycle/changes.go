@@ -441,10 +441,7 @@ func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cps.release(&s.opts.Logger)) }()
-	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual}
-	if s.opts.Git != nil {
-		meta.Git = s.opts.Git(ctx, s.project.Name())
-	}
+	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual, Git: s.git(ctx, nil)}
 	e, err = cps.Create(ctx, meta)
 	if err == nil && pin {
 		err = cps.Pin(ctx, e.ID, true)

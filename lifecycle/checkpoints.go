@@ -450,10 +450,16 @@ func (s *Store) meta(ctx context.Context, id session.ID, st *session.State, at s
 	if last != nil {
 		m.Parent = last.Number
 	}
-	if s.opts.Git != nil {
-		m.Git = s.opts.Git(ctx, st.Header().Worktree.Folder(s.project.Name()))
-	}
+	m.Git = s.git(ctx, st.Header().Worktree)
 	return m
+}
+
+// git returns the state of the repository of a work tree.
+func (s *Store) git(ctx context.Context, w *session.Worktree) checkpoint.Git {
+	if s.opts.Git == nil {
+		return checkpoint.Git{}
+	}
+	return s.opts.Git(ctx, w.Folder(s.project.Name()))
 }
 
 // PinCheckpoint pins or unpins a checkpoint, durably. The policy does not remove a pinned

@@ -45,12 +45,6 @@ var ofNil = []mutant{
 		"./lifecycle", "TestNilContextsAreErrors",
 	},
 	{
-		"nil: what is revealed", "cache/files/hidden.go",
-		"if ctx == nil {\n\t\treturn nil, used",
-		"if false {\n\t\treturn nil, used",
-		"./lifecycle", "TestNilContextsAreErrors",
-	},
-	{
 		"nil: a session is not closed", "lifecycle/session.go",
 		"if ctx == nil {\n\t\treturn absent(\"close",
 		"if false {\n\t\treturn absent(\"close",

@@ -237,9 +237,6 @@ func (m *measurer) flush() {
 // returns how much it took. Folders of s that changed before the last of those paths was taken become
 // Unstable: what was moved meanwhile may be at both paths or at none.
 func Reveal(ctx context.Context, root writer.FS, s *Snapshot, opts Options, left Budget) (_ *Snapshot, used Budget, err error) {
-	if ctx == nil {
-		return nil, used, errContext
-	}
 	if len(s.candidates) == 0 {
 		return s, used, nil
 	}

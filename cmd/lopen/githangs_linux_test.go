@@ -26,7 +26,7 @@ func hangingGit(t *testing.T, words string) (dir, path, asked string) {
 	require.NoError(t, syscall.Mkfifo(asked, 0o600))
 	script := "#!/bin/sh\n[ -e " + filepath.Join(dir, "hang") + " ] && for word; do case $word in " + words +
 		") echo $word >" + asked + "; exec sleep 1000;; esac; done\nexec " + git + ` "$@"` + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700)) //nolint:gosec // it is run
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "TODO.md"), []byte("- [ ] one\n"), 0o600))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "one"}} {
 		cmd := exec.Command(git, args...)

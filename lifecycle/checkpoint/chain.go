@@ -116,21 +116,25 @@ func (c *chain) add(line []byte, start int64, gap bool) error {
 	if err := lineFormat.Decode(line, &l); err != nil {
 		return err
 	}
-	e := &l.Entry
-	switch {
-	case e.Number > 0 && l.removal.Removed == 0 && l.Pin == 0 && l.Brought == 0:
-		return c.append(e, line, start, gap)
-	case e.Number == 0 && l.removal.Removed > 0 && l.Pin == 0 && l.Brought == 0 && l.Why != "":
-		c.change(l.removal.Removed, func(e *Entry) { e.Removed = l.Why })
-		c.lost = c.lost || gap
-	case e.Number == 0 && l.removal.Removed == 0 && l.Pin > 0 && l.Brought == 0:
-		c.change(l.Pin, func(e *Entry) { e.Pinned = l.pinning.Pinned })
-		c.lost = c.lost || gap
-	case e.Number == 0 && l.removal.Removed == 0 && l.Pin == 0 && l.Brought > 0:
-		c.brought, c.lost = max(c.brought, l.Brought), c.lost || gap
-	default:
-		return fmt.Errorf("it is no entry, no removal, no pin and no import: %w", envelope.ErrCorrupt)
+	kinds := 0
+	for _, number := range []uint64{l.Number, l.removal.Removed, l.Pin, l.Brought} {
+		if number > 0 {
+			kinds++
+		}
 	}
+	switch {
+	case kinds != 1 || l.removal.Removed > 0 && l.Why == "":
+		return fmt.Errorf("it is no entry, no removal, no pin and no import: %w", envelope.ErrCorrupt)
+	case l.Number > 0:
+		return c.append(&l.Entry, line, start, gap)
+	case l.removal.Removed > 0:
+		c.change(l.removal.Removed, func(e *Entry) { e.Removed = l.Why })
+	case l.Pin > 0:
+		c.change(l.Pin, func(e *Entry) { e.Pinned = l.pinning.Pinned })
+	default:
+		c.brought = max(c.brought, l.Brought)
+	}
+	c.lost = c.lost || gap
 	return nil
 }
 

@@ -100,7 +100,7 @@ func (s *Store) movedBy(before, after *Entry) (all []Moved, err error) {
 		if err = errors.Join(err, ferr); it != nil || ferr != nil {
 			continue
 		}
-		name := movedDir + "/" + nameOfMoved(k.Listing.Fingerprint(k.Path), before.ID.String())
+		name := movedDir + "/" + nameOfMoved(k.Fingerprint(k.Path), before.ID.String())
 		all = append(all, Moved{Path: k.Path, Listing: k.Listing, Before: before, Name: name})
 	}
 	return all, err
