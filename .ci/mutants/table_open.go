@@ -230,4 +230,40 @@ var ofOpen = []mutant{
 		"if false {\n\t\tdelete",
 		"./lifecycle/checkpoint", "TestHiddenLogIsGone",
 	},
+	{
+		"older: what came from where nothing is recorded stays", "lifecycle/checkpoint/planner.go",
+		"k.Why == \"\" && was == nil && at != \"\" {",
+		"false {",
+		"./lifecycle/checkpoint", "TestOlderThanTheTask",
+	},
+	{
+		"older: what was moved from a recorded path goes", "cache/files/older.go",
+		"|| w.base.hasInode(b.inode)",
+		"",
+		"./lifecycle/checkpoint", "TestOlderThanTheTask",
+	},
+	{
+		"older: what has another name goes", "cache/files/older.go",
+		"(b.links > 1 || ",
+		"(",
+		"./lifecycle/checkpoint", "TestHardLinkOfWhatIsIgnored",
+	},
+	{
+		"older: a hidden folder stays, too", "cache/files/ignore.go",
+		"if !w.opts.Hidden[path] {\n\t\tw.noteOlder(path)",
+		"if false {\n\t\tw.noteOlder(path)",
+		"./lifecycle/checkpoint", "TestOlderThanTheTask",
+	},
+	{
+		"older: what was moved back goes again", "cache/files/ignore.go",
+		"if !w.opts.Hidden[path] {\n\t\tw.noteOlder(path)",
+		"if true {\n\t\tw.noteOlder(path)",
+		"./lifecycle/checkpoint", "TestMovedBackIsNotOlder",
+	},
+	{
+		"older: of a folder only what is older", "cache/files/older.go",
+		"|| noted[f.Path] {",
+		"|| true {",
+		"./lifecycle/checkpoint", "TestOlderThanTheTask",
+	},
 }

@@ -197,6 +197,9 @@ func (w *walker) isTracked(path string, isDir bool) bool {
 
 // hide leaves a path to Reveal.
 func (w *walker) hide(path string) {
+	if !w.opts.Hidden[path] {
+		w.noteOlder(path)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.candidates = append(w.candidates, candidate{path, w.opts.Hidden[path]})

@@ -22,6 +22,8 @@ func (w *walker) take(ctx context.Context, f Fingerprint) error {
 			w.unchanged[i] = true
 			return w.counted()
 		}
+	} else if !f.Mode.IsDir() {
+		w.noteOlder(f.Path)
 	}
 	if e, ok := w.before[f.Path]; ok && e.Mode == f.Mode && e.sameStat(&f) && max(e.ModTime, e.ChangeTime) < w.beforeTick {
 		return w.add(e)

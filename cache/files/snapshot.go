@@ -107,13 +107,19 @@ type Snapshot struct {
 	// Unstable are the folders that changed at every look, sorted; "." is the root. What is
 	// recorded was there, and of what is not recorded in them nothing is known.
 	Unstable []string
-	Rules    *Rules // that were found, those from outside included; nil with Paths, and not encoded
+	// Older are paths that the base did not have, although what is there was there before the base was
+	// taken: it came from where nothing is recorded. Sorted; not encoded, and only with Options.Keep.
+	Older []string
+	Rules *Rules // that were found, those from outside included; nil with Paths, and not encoded
 	// Stored is the root of the tree of objects that this was stored as, zero when it is
 	// not known. Take leaves it zero; who stores the Snapshot sets it before sharing it.
 	Stored blob.Hash
 
 	candidates []candidate // sorted; for Reveal, and not encoded
 	taken      *walker     // that took it, if there are candidates
+
+	inodesOnce sync.Once
+	inodes     map[uint64]struct{} // of Files
 
 	once  sync.Once
 	index map[string]int32 // into Files, for Take

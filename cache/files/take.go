@@ -141,6 +141,7 @@ func Take(ctx context.Context, root writer.FS, base *Snapshot, opts Options) (*S
 	}
 	out.Files, out.Skipped = w.result()
 	out.Files = w.hollow(out.Files, out.Skipped, out.Unstable)
+	out.Older = w.olderIn(out)
 	slices.Sort(w.mounts)
 	out.Mounts = w.mounts
 	slices.SortFunc(w.candidates, func(a, b candidate) int { return strings.Compare(a.path, b.path) })
@@ -212,6 +213,7 @@ type walker struct {
 	mounts     []string      // Guarded by mu: the mount points that were taken.
 	rules      []IgnoreFile  // Guarded by mu: those that were found.
 	candidates []candidate   // Guarded by mu.
+	older      []string      // Guarded by mu: see noteOlder.
 	ruleBytes  int           // Guarded by mu: of those in the tree.
 	visits     []*visit      // Guarded by mu.
 }

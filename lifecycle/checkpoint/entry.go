@@ -77,6 +77,9 @@ type Entry struct {
 	Rules blob.Hash `json:"rules"` // hash of the ignore rules, see [Store.Rules]
 	// Mounts are the mount points in the tree, sorted. What is mounted elsewhere is not in the tree.
 	Mounts []string `json:"mounts,omitempty"`
+	// Older are paths in the tree that the entry before did not have, although what is there is older:
+	// somebody moved it from where nothing is recorded. Sorted; a folder stands for all beneath it.
+	Older []string `json:"older,omitempty"`
 	// By are the tasks that were active since the previous entry. Active are the tasks that
 	// are active after this one.
 	By     []Active `json:"by,omitempty"`

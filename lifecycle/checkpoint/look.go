@@ -25,6 +25,7 @@ type looker struct {
 	s     *Store
 	batch *blob.Batch
 	tree  *Tree // the new tree; its root is set at the end
+	older []string
 }
 
 // look looks at the work tree, stores what is new, and makes the next entry of a chain. With a
@@ -52,7 +53,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	if err != nil {
 		return nil, err
 	}
-	e.Mounts = snapshot.Mounts
+	e.Mounts, e.Older = snapshot.Mounts, l.olderIn(snapshot)
 	if e.rules = rules; l.batch != nil {
 		if e.Rules, err = l.keepRules(c, rules); err != nil {
 			return nil, err
@@ -165,6 +166,7 @@ func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Opt
 		if i := slices.IndexFunc(snapshot.Skipped, func(k files.Skip) bool { return k.Path == "." }); i >= 0 {
 			return nil, nil, &writer.Error{Op: "look at files", Path: l.s.tree.Name(), Err: errors.New(cmp.Or(snapshot.Skipped[i].Err, string(snapshot.Skipped[i].Reason)))}
 		}
+		l.older = append(l.older, snapshot.Older...)
 		rules := &Rules{InForce: force(snapshot.Rules), Found: snapshot.Rules}
 		last := n == maxScans || !opts.Hide
 		if last || sameRules(rules.InForce, opts.InForce) {

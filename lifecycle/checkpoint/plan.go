@@ -45,7 +45,8 @@ const (
 	Contested Why = "changed while several tasks, or one that was cut off, were at work"
 	Ignored   Why = "ignored" // by the rules at the target, or that a person made since
 	Uncovered Why = "only a change of ignore rules shows it"
-	First     Why = "there before the first task" // and would be deleted
+	First     Why = "there before the first task"                         // and would be deleted
+	Older     Why = "older than the task, and in no checkpoint before it" // and would be deleted
 	Nested    Why = "in another repository"
 	Mounted   Why = "something was mounted or unmounted there since"
 	Unknown   Why = "not readable"

@@ -20,6 +20,7 @@ type planner struct {
 	had        history           // at the session's newest entry before now; nil if it is not known
 	crosses    map[string]bool   // mount points of the target that are there now
 	since      map[string]bool   // paths at which something was mounted or unmounted since the target
+	older      map[string]bool   // see Entry.Older, since the target
 	rules      []*files.Rules    // in force at the target and now
 	found      *Rules            // now
 	first      *Tree             // of the oldest entry on the line that was not removed, or nil
@@ -45,6 +46,7 @@ func (p *planner) read(ctx context.Context, s *Store, target *Entry, tree *Tree,
 	if p.line, err = s.Line(last); err != nil {
 		return err
 	}
+	p.older = olderSince(append(slices.Clip(entries), p.now), target)
 	p.until = map[string]uint64{p.now.Session: p.now.Number}
 	var own uint64
 	for _, e := range entries {
@@ -83,6 +85,9 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	k := p.hidden(path, now, was)
 	if at := p.mounted(path); at != "" {
 		k = Retained{Path: at, Why: Mounted}
+	}
+	if at := p.olderAt(path); k.Why == "" && was == nil && at != "" {
+		k = Retained{Path: at, Why: Older}
 	}
 	var err error
 	if of, is := p.decideHidden(path, now, was); is && k.Why == "" {

@@ -262,7 +262,7 @@ func summary(p *Plan) []string {
 
 var names = map[Why]string{Foreign: "foreign", Contested: "contested", Ignored: "ignored", Uncovered: "uncovered", First: "first",
 	Nested: "nested", Unknown: "unknown", Blocked: "blocked", Meanwhile: "meanwhile", Denied: "denied", Mounted: "mounted",
-	Unstored: "unstored", Fixed: "fixed", Unsettled: "unsettled", Lost: "lost"}
+	Unstored: "unstored", Fixed: "fixed", Unsettled: "unsettled", Lost: "lost", Older: "older"}
 
 // forget removes entries by their numbers, and what only they needed.
 func (k *worker) forget(numbers ...uint64) {

@@ -144,7 +144,7 @@ func mounted(kept []checkpoint.Retained) (paths []string) {
 func isFixed(k checkpoint.Retained) bool {
 	switch k.Why {
 	case checkpoint.Ignored, checkpoint.Uncovered, checkpoint.Nested, checkpoint.Unknown, checkpoint.TooLarge,
-		checkpoint.Unsettled, checkpoint.Blocked, checkpoint.Unstored, checkpoint.Fixed, checkpoint.Lost:
+		checkpoint.Unsettled, checkpoint.Blocked, checkpoint.Unstored, checkpoint.Fixed, checkpoint.Lost, checkpoint.Older:
 		return true
 	}
 	return false
