@@ -14,7 +14,11 @@ import (
 // if it has to.
 type Openers struct {
 	known map[uint64][]opener // by inode number; nil until all processes were read
+	blind bool                // some of them do not let themselves be looked at
 }
+
+// perhaps is who has a file of another user open, as nobody may ask the kernel or that user's processes.
+const perhaps = "another user's program, perhaps"
 
 // An opener is a process that has a file open for writing, or mapped shared and writable.
 type opener struct {
@@ -29,8 +33,8 @@ type opener struct {
 //
 // On Linux a read lease is asked for and returned at once: the kernel refuses it to a file
 // that is open for writing. Where the file system has no leases, another machine may serve the
-// files, or the lease belongs to another user, the processes in /proc decide that this one may
-// look at. Other systems do not say who has a file open.
+// files, or the lease belongs to another user, the processes in /proc decide. If some of these may
+// not be looked at, another user's file is taken for open. Other systems do not say who has a file open.
 func (o *Openers) Of(dir FS, name string) (who string, is bool, err error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -53,7 +57,7 @@ func (o *Openers) Of(dir FS, name string) (who string, is bool, err error) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP): // replaced since
 		return "", false, nil
 	case errors.Is(err, fs.ErrPermission):
-		who = o.who(name, info)
+		who = o.whoElse(name, info)
 		return who, who != "", nil
 	case err != nil:
 		return "", false, err
@@ -68,18 +72,29 @@ func (o *Openers) Of(dir FS, name string) (who string, is bool, err error) {
 // Of 0, where a disk has no such numbers, it may always be one.
 func (o *Openers) Any(inode uint64) bool { return inode == 0 || len(o.all()[inode]) > 0 }
 
+// whoElse is who for a file of another user.
+func (o *Openers) whoElse(name string, info fs.FileInfo) string {
+	who := o.who(name, info)
+	if who == "" && o.blind {
+		return perhaps
+	}
+	return who
+}
+
 // On is Of for a regular file that is open for reading, and info of it.
 func (o *Openers) On(f File, name string, info fs.FileInfo) (who string, is bool) {
 	switch f := f.(type) {
 	case interface{ OS() *os.File }:
-		if is, known := leased(f.OS()); known {
-			if is {
-				who = o.who(name, info)
-			}
-			return who, is
+		is, err := leased(f.OS())
+		switch {
+		case err == nil && !is:
+			return "", false
+		case errors.Is(err, fs.ErrPermission):
+			who = o.whoElse(name, info)
+		default:
+			who = o.who(name, info)
 		}
-		who = o.who(name, info)
-		return who, who != ""
+		return who, is || who != ""
 	case interface{ Written() bool }: // of a simulated disk
 		return "", f.Written()
 	}

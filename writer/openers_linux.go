@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -13,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leased reports whether a file that is open for reading has a writer. known is false if the
-// kernel does not say so of this file.
+// leased reports whether a file that is open for reading has a writer. The error means that the kernel
+// does not say so of this file: permission, if the file is another user's.
 //
 // A process that opens the file for writing between the two calls waits for the second one.
 // The signal that the kernel sends for that is SIGIO, which a Go program ignores.
-func leased(f *os.File) (is, known bool) {
+func leased(f *os.File) (is bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return false, false
+		return false, err
 	}
 	cerr := raw.Control(func(fd uintptr) {
 		if _, err = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_RDLCK); err == nil {
@@ -33,10 +34,10 @@ func leased(f *os.File) (is, known bool) {
 			err = unix.EINVAL // a network file system refuses the lease because its server granted none
 		}
 	})
-	if cerr != nil {
-		return false, false
+	if err == unix.EAGAIN { //nolint:errorlint // as above
+		return true, cerr
 	}
-	return err != nil, err == nil || err == unix.EAGAIN //nolint:errorlint // as above
+	return false, errors.Join(err, cerr)
 }
 
 // who names the processes that have a file open for writing, or mapped shared and writable. It
@@ -96,7 +97,7 @@ func (o *Openers) all() map[uint64][]opener {
 }
 
 // read collects what all processes have open for writing, or mapped shared and writable. It
-// skips those that this process may not look at. It opens nothing but files of /proc and looks at
+// notes that there are some that this process may not look at. It opens nothing but files of /proc and looks at
 // no file that they have open: one on a server that is gone would not answer.
 func (o *Openers) read() {
 	all, _ := os.ReadDir("/proc")
@@ -110,7 +111,8 @@ func (o *Openers) read() {
 
 func (o *Openers) descriptors(pid int) {
 	dir := "/proc/" + strconv.Itoa(pid)
-	all, _ := os.ReadDir(dir + "/fd")
+	all, err := os.ReadDir(dir + "/fd")
+	o.blind = o.blind || errors.Is(err, fs.ErrPermission)
 	for _, e := range all {
 		file := dir + "/fd/" + e.Name()
 		if target, err := os.Readlink(file); err != nil || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "/dev/") && !strings.HasPrefix(target, "/dev/shm/") {

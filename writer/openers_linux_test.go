@@ -85,3 +85,37 @@ func TestOpenersAndALease(t *testing.T) {
 	require.True(t, is)
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGIO))
 }
+
+// TestOpenersWhoCannotBeAsked asks as a user for a file of another one, whose processes do not let
+// themselves be looked at. It may be open. The user's own file is not: the kernel says so.
+func TestOpenersWhoCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	const user = 65534
+	dir, err := writer.OpenFS(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	for name, owner := range map[string]int{"mine": user, "roots": 0} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir.Name(), name), []byte("text"), 0o644))
+		require.NoError(t, os.Chown(filepath.Join(dir.Name(), name), owner, owner))
+	}
+	var errs [2]error
+	var who [2]string
+	var is [2]bool
+	done := make(chan syscall.Errno)
+	go func() {
+		runtime.LockOSThread() // the thread of the other user ends with this goroutine
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, user, user, user)
+		var o writer.Openers
+		for i, name := range []string{"mine", "roots"} {
+			who[i], is[i], errs[i] = o.Of(dir, name)
+		}
+		done <- errno
+	}()
+	require.Zero(t, <-done)
+	require.Equal(t, [2]error{}, errs)
+	require.Equal(t, [2]bool{false, true}, is)
+	require.Equal(t, [2]string{"", "another user's program, perhaps"}, who)
+}

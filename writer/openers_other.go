@@ -3,12 +3,13 @@
 package writer
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
 
 // leased does not know.
-func leased(*os.File) (is, known bool) { return false, false }
+func leased(*os.File) (is bool, err error) { return false, errors.ErrUnsupported }
 
 // all knows of nobody.
 func (o *Openers) all() map[uint64][]opener { return nil }

@@ -22,14 +22,14 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: the kernel's refusal counts", "writer/openers_linux.go",
-		"return err != nil, err == nil || err == unix.EAGAIN",
-		"return false, err == nil || err == unix.EAGAIN",
+		"return true, cerr",
+		"return false, cerr",
 		"./lifecycle/checkpoint", "TestOpenFilesStay",
 	},
 	{
 		"open: where the lease is another's, the processes decide", "writer/openers_linux.go",
-		"return err != nil, err == nil || err == unix.EAGAIN",
-		"return err == unix.EAGAIN, true",
+		"return false, errors.Join(err, cerr)",
+		"return false, cerr",
 		"./writer", "TestOpenersOfAnothersFile",
 	},
 	{
@@ -265,5 +265,11 @@ var ofOpen = []mutant{
 		"|| noted[f.Path] {",
 		"|| true {",
 		"./lifecycle/checkpoint", "TestOlderThanTheTask",
+	},
+	{
+		"open: what cannot be asked is taken for open", "writer/openers.go",
+		"if who == \"\" && o.blind {",
+		"if false {",
+		"./writer", "TestOpenersWhoCannotBeAsked",
 	},
 }
