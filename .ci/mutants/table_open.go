@@ -166,14 +166,14 @@ var ofOpen = []mutant{
 	},
 	{
 		"open: a server's rows stay", "writer/openers_linux.go",
-		"return err != nil, err == nil || err == unix.EAGAIN",
-		"return false, err == nil || err == unix.EAGAIN",
+		"return true, cerr",
+		"return false, cerr",
 		"./cmd/lopen", "TestScripts/open-database",
 	},
 	{
 		"open: also when a fleet brings files", "writer/openers_linux.go",
-		"return err != nil, err == nil || err == unix.EAGAIN",
-		"return false, err == nil || err == unix.EAGAIN",
+		"return true, cerr",
+		"return false, cerr",
 		"./cmd/lopen", "TestScripts/fleet-database",
 	},
 	{
