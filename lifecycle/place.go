@@ -455,6 +455,7 @@ func (n nothing) Chmod(name string, _ fs.FileMode) error { return n.missing("chm
 func (n nothing) Lstat(name string) (fs.FileInfo, error) { return nil, n.missing("lstat", name) }
 func (n nothing) Stat(name string) (fs.FileInfo, error)  { return nil, n.missing("stat", name) }
 func (n nothing) Mount(name string) (uint64, error)      { return 0, n.missing("lstat", name) }
+func (nothing) Volume(string) string                     { return "" }
 func (n nothing) ReadDir(string) ([]fs.DirEntry, error)  { return nil, nil }
 func (n nothing) SyncDir(name string) error              { return n.missing("sync", name) }
 func (n nothing) Sub(name string) (writer.FS, error)     { return nil, n.missing("open", name) }

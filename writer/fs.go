@@ -43,6 +43,9 @@ type FS interface {
 	// for comparison with that of another name, looked at in the same moment, of this FS or
 	// of a Sub. It is always the same where the system does not tell.
 	Mount(name string) (uint64, error)
+	// Volume returns what identifies the volume whose root a mount point is, see [mount.VolumeAt],
+	// or "" where that is not known.
+	Volume(name string) string
 	// ReadDir lists a folder. A symlink to a folder is refused.
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable. Where the system cannot

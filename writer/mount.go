@@ -18,6 +18,15 @@ func (d *root) Mount(name string) (uint64, error) {
 	return mount.Of(dir, name)
 }
 
+// Volume looks as Mount does.
+func (d *root) Volume(name string) string {
+	dir, err := d.self()
+	if err != nil {
+		return ""
+	}
+	return mount.VolumeAt(dir, name)
+}
+
 // self returns a descriptor of the folder that Close closes.
 func (d *root) self() (*os.File, error) {
 	if d.dir != nil {

@@ -16,6 +16,7 @@ import (
 func TestMountedVolume(t *testing.T) {
 	mounttest.Run(t, func(t *testing.T) {
 		t.Run("a task mounts it and fails", mountedByATask)
+		t.Run("a task mounts another one in its place", mountedInItsPlace)
 		t.Run("without checkpoints", mountedWithoutCheckpoints)
 		t.Run("a work tree is removed", mountedInAWorktree)
 		t.Run("a session is deleted", mountedInASession)
@@ -60,6 +61,28 @@ func mountedByATask(t *testing.T) {
 	wholeVolume(t, volume)
 	require.NoError(t, exec.Command("umount", filepath.Join(dir, "data")).Run())
 	require.Equal(t, "hidden", contents(t, dir, "data/hidden"))
+}
+
+// mountedInItsPlace has a volume of the project in whose place a task mounts another one, and fails.
+func mountedInItsPlace(t *testing.T) {
+	dir, volume := aVolume(t)
+	other, at := t.TempDir(), filepath.Join(dir, "data")
+	require.NoError(t, os.MkdirAll(filepath.Join(other, "photos"), 0o755))
+	for _, name := range []string{"photos/1.jpg", "only"} {
+		require.NoError(t, os.WriteFile(filepath.Join(other, name), []byte("of the other"), 0o600))
+	}
+	mounttest.Bind(t, volume, at)
+	lopen := in(t, dir)
+	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
+	const work = `umount data; mount --bind "$0" data; printf 1 > out`
+	t.Cleanup(func() { _ = exec.Command("umount", at).Run() })
+	out := lopen(2, "run", "mod", "--unattended", "--agent", "none", "--failure-threshold", "1", "--max-iterations", "1", "--check", "false", "--", "sh", "-c", work, other)
+	require.Contains(t, out, "kept, with what is on it, because something was mounted or unmounted there since: data\n")
+	require.NoFileExists(t, filepath.Join(dir, "out"))
+	require.NotContains(t, lopen(0, "checkpoint", "diff", "before:one", "failed:one"), "data")
+	require.Equal(t, "of the other of the other", contents(t, other, "photos/1.jpg", "only"))
+	require.NoDirExists(t, filepath.Join(other, "photos/2"))
+	wholeVolume(t, volume)
 }
 
 func mountedWithoutCheckpoints(t *testing.T) {

@@ -97,7 +97,7 @@ type applier struct {
 
 // applier returns the applier of a plan. The caller cuts its descent in the end.
 func (s *Store) applier(ctx context.Context, p *Plan) *applier {
-	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: descent{root: s.tree, crosses: p.mounts}, source: descent{root: s.tree, crosses: p.mounts}, over: map[*Change]bool{}, linked: map[*Change]bool{},
+	a := &applier{s: s, ctx: ctx, plan: p, id: p.id, descent: p.descent(s.tree), source: p.descent(s.tree), over: map[*Change]bool{}, linked: map[*Change]bool{},
 		temps: map[*Change]staged{}, found: map[*Change]fs.FileMode{}, turns: map[string]bool{}, touched: map[string]bool{},
 		stays: map[string]bool{}, databases: map[string]*database{}, warned: map[*Change]bool{}, saw: map[*Change]fs.FileInfo{}}
 	if a.id == "" {

@@ -8,7 +8,7 @@ import (
 // Back returns the plan that takes back what an Apply of this one has changed: each path becomes
 // what it was, if it is exactly what the plan wanted. What somebody changed since is retained.
 func (p *Plan) Back() *Plan {
-	back := &Plan{Changes: slices.Clone(p.Changes), id: p.id + " back", mounts: p.mounts, shut: p.shut, takes: p.id}
+	back := &Plan{Changes: slices.Clone(p.Changes), id: p.id + " back", mounts: p.mounts, volumes: p.volumes, shut: p.shut, takes: p.id}
 	for i := range back.Changes {
 		c := &back.Changes[i]
 		c.Old, c.New = c.New, c.Old

@@ -168,8 +168,10 @@ func (e *Entry) check(next uint64) error {
 		return fmt.Errorf("there is no reason %s", quote(string(e.Reason)))
 	case e.Parent >= e.Number || e.Target >= e.Number || begun(e.By, e.Number-1) || begun(e.Active, e.Number):
 		return errors.New("it names an entry that came later")
-	case e.Changed < 0 || e.Files < 0 || e.Bytes < 0 || e.Taken.Files < 0 || e.Taken.Bytes < 0 || e.Hidden < 0:
+	case min(e.Changed, e.Files, e.Taken.Files, e.Hidden) < 0 || min(e.Bytes, e.Taken.Bytes) < 0:
 		return errors.New("it has a negative count")
+	case len(e.Volumes) > 0 && len(e.Volumes) != len(e.Mounts):
+		return errors.New("it has not as many volumes as mount points")
 	}
 	return nil
 }

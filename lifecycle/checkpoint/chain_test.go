@@ -64,6 +64,8 @@ func TestDamagedLines(t *testing.T) {
 	one := lineOf(t, testEntry(1, ""))
 	two := lineOf(t, testEntry(2, one))
 	three := lineOf(t, testEntry(3, two))
+	volumes := testEntry(2, one)
+	volumes.Mounts, volumes.Volumes = []string{"a", "b"}, []string{"1"}
 	bad := strings.Replace(two, `"number":2`, `"number":9`, 1)
 	numbers := func(c *chain) (all []uint64) {
 		for _, e := range c.entries {
@@ -89,6 +91,7 @@ func TestDamagedLines(t *testing.T) {
 		"unknown":       {one + lineOf(t, removal{7, "x"}) + two, []uint64{1, 2}, 0, false, 3},
 		"nothing":       {"", nil, 0, false, 1},
 		"no reason":     {one + lineOf(t, &Entry{Number: 2}) + three, []uint64{1, 3}, 1, true, 4},
+		"volumes":       {one + lineOf(t, volumes) + three, []uint64{1, 3}, 1, true, 4},
 		"nothing in it": {one + lineOf(t, struct{}{}) + two, []uint64{1, 2}, 1, true, 3},
 	} {
 		c, err := parse([]byte(x.file), "chain", nil)

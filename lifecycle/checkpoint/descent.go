@@ -27,6 +27,7 @@ type descent struct {
 	folded map[string]string
 	// crosses has the mount points that may be crossed; nil means all.
 	crosses map[string]bool
+	volumes map[string]string // at these, where that is known
 }
 
 // to opens a folder of the tree, "." for its root. The result is valid until the next call. If

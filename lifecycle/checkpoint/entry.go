@@ -76,7 +76,9 @@ type Entry struct {
 	Root  blob.Hash `json:"root"`  // hash of the tree's root
 	Rules blob.Hash `json:"rules"` // hash of the ignore rules, see [Store.Rules]
 	// Mounts are the mount points in the tree, sorted. What is mounted elsewhere is not in the tree.
-	Mounts []string `json:"mounts,omitempty"`
+	// Volumes are what identifies the volumes at these, see [mount.Volume]; none where nothing is known.
+	Mounts  []string `json:"mounts,omitempty"`
+	Volumes []string `json:"volumes,omitempty"`
 	// Older are paths in the tree that the entry before did not have, although what is there is older:
 	// somebody moved it from where nothing is recorded. Sorted; a folder stands for all beneath it.
 	Older []string `json:"older,omitempty"`

@@ -53,7 +53,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	if err != nil {
 		return nil, err
 	}
-	e.Mounts, e.Older = snapshot.Mounts, l.olderIn(snapshot)
+	e.Older = l.olderIn(snapshot)
 	if e.rules = rules; l.batch != nil {
 		if e.Rules, err = l.keepRules(c, rules); err != nil {
 			return nil, err
@@ -150,8 +150,12 @@ func (l *looker) take(ctx context.Context, c *chain, e *Entry, base *files.Snaps
 	}
 	mounts := newMounting(prev, s, task)
 	opts.Mounts, opts.Mount = mounts.was, mounts.takes
-	return l.scan(ctx, base, &opts, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) },
+	snapshot, rules, err := l.scan(ctx, base, &opts, func(found *files.Rules) *files.Rules { return inForce(was, found, task, goal) },
 		func(s *files.Snapshot) (*files.Snapshot, error) { return l.reveal(ctx, c, e, s, opts) })
+	if err == nil {
+		mounts.mark(e, snapshot.Mounts)
+	}
+	return snapshot, rules, err
 }
 
 // scan takes a snapshot and reveals what it hides. It does so again, at most maxScans times in all,

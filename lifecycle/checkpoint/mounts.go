@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"slices"
@@ -24,27 +25,55 @@ const (
 // points of the newest entry are the project's. As the ignore rules do, they change only where no
 // task was at work; what was mounted while one was is not captured until it is mounted anew.
 type mounting struct {
-	was   map[string]bool // the mount points of the newest entry
+	at    writer.FS       // the work tree
+	was   map[string]bool // the mount points of the newest entry, but those of which another volume is there now
 	first bool            // there is no entry before: all are the project's
 	task  bool            // a task was active since
 	tree  *Tree           // of the newest entry
 
-	mu    sync.Mutex
-	taken map[string]bool // Guarded by mu.
-	bytes int             // Guarded by mu: of taken.
+	mu      sync.Mutex
+	taken   map[string]bool   // Guarded by mu.
+	bytes   int               // Guarded by mu: of taken.
+	volumes map[string]string // Guarded by mu: at the mount points, found before what is on them.
 }
 
 // newMounting returns the mounting of a look. prev is the newest entry that was not removed, or nil.
 func newMounting(prev *Entry, s *Store, task bool) *mounting {
-	m := &mounting{first: prev == nil, task: task, was: map[string]bool{}, taken: map[string]bool{}}
+	m := &mounting{at: s.tree, first: prev == nil, task: task, was: map[string]bool{}, taken: map[string]bool{},
+		volumes: map[string]string{}}
 	if prev != nil {
 		m.tree = s.Tree(prev.Root)
+		known := prev.volumes()
 		for _, path := range prev.Mounts {
-			m.was[path], m.taken[path] = true, true
+			now := mount.Volume(m.at, path)
+			m.was[path] = mount.SameVolume(known[path], now)
+			m.taken[path], m.volumes[path] = true, cmp.Or(now, known[path])
 			m.bytes += len(path)
 		}
 	}
 	return m
+}
+
+// volumes returns what is known of the volumes at the mount points of an entry.
+func (e *Entry) volumes() map[string]string {
+	known := map[string]string{}
+	for i, volume := range e.Volumes {
+		known[e.Mounts[i]] = volume
+	}
+	return known
+}
+
+// mark sets the mount points of an entry that a look makes.
+func (m *mounting) mark(e *Entry, mounts []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e.Mounts, e.Volumes = mounts, make([]string, len(mounts))
+	for i, path := range mounts {
+		e.Volumes[i] = m.volumes[path]
+	}
+	if !slices.ContainsFunc(e.Volumes, func(volume string) bool { return volume != "" }) {
+		e.Volumes = nil
+	}
 }
 
 // takes is [files.Options.Mount].
@@ -59,13 +88,18 @@ func (m *mounting) takes(path string, mounted bool) bool {
 			return false
 		}
 	}
-	return !mounted || m.fits(path)
-}
-
-// fits reports whether an entry can name a mount point.
-func (m *mounting) fits(path string) bool {
+	if !mounted {
+		return true
+	}
+	volume := mount.Volume(m.at, path)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.volumes[path] = volume
+	return m.fits(path)
+}
+
+// fits reports whether an entry can name a mount point. The caller holds mu.
+func (m *mounting) fits(path string) bool {
 	if m.taken[path] {
 		return true
 	}
@@ -78,12 +112,13 @@ func (m *mounting) fits(path string) bool {
 }
 
 // mountsOf returns the mount points that a rewind may cross, those of the target that are there
-// now, and those at which something was mounted or unmounted since. Of an imported target nothing is
-// known of mounts here.
+// now with the same volume, and those at which something was mounted or unmounted since. Of an imported
+// target nothing is known of mounts here.
 func mountsOf(target, now *Entry, apart bool) (crossed, since map[string]bool) {
 	crossed, since = map[string]bool{}, map[string]bool{}
+	was, is := target.volumes(), now.volumes()
 	for _, path := range now.Mounts {
-		if apart || slices.Contains(target.Mounts, path) {
+		if apart || slices.Contains(target.Mounts, path) && mount.SameVolume(was[path], is[path]) {
 			crossed[path] = true
 		} else {
 			since[path] = true
@@ -127,17 +162,27 @@ func (c *descent) enter(at writer.FS, path string) (sub writer.FS, err error) {
 	if errors.Is(err, mount.ErrNotFolder) {
 		err = errNotFolder
 	}
-	if err == nil && mounted && c.crosses != nil && !c.crosses[path] {
+	if err == nil && mounted && c.crosses != nil && !c.crossesTo(path, sub, ".") {
 		_ = sub.Close()
 		err = errMounted
 	}
 	return sub, err
 }
 
+// descent returns a descent in the work tree that crosses the mount points of a plan.
+func (p *Plan) descent(tree writer.FS) descent {
+	return descent{root: tree, crosses: p.mounts, volumes: p.volumes}
+}
+
+// crossesTo reports whether a mount point may be crossed that is called name in dir.
+func (c *descent) crossesTo(path string, dir writer.FS, name string) bool {
+	return c.crosses[path] && mount.SameVolume(c.volumes[path], dir.Volume(name))
+}
+
 // crossed returns errMounted if a path in an open folder is a mount point that the plan does not
 // know. A folder that was opened in at is on the mount of at, whatever is mounted meanwhile.
 func (c *descent) crossed(at writer.FS, path string) error {
-	if c.crosses == nil || c.crosses[path] {
+	if c.crosses == nil {
 		return nil
 	}
 	var is bool
@@ -152,7 +197,7 @@ func (c *descent) crossed(at writer.FS, path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	if is {
+	if is && !c.crossesTo(path, at, base(path)) {
 		err = errMounted
 	}
 	return err

@@ -281,17 +281,21 @@ func (m *mountWorld) modes(dir string) map[string]fs.FileMode {
 // TestMountsInAnEntry: an entry names a bounded number of mount points, and takes no more.
 func TestMountsInAnEntry(t *testing.T) {
 	t.Parallel()
-	m := newMounting(nil, nil, false)
+	dir, err := writer.OpenFS(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	s := &Store{tree: dir}
+	m := newMounting(nil, s, false)
 	for n := range 2 * maxMounts {
 		require.Equal(t, n < maxMounts, m.takes(strings.Repeat("m", 20)+string(rune('a'+n%26))+strings.Repeat("/x", n/26), true), n)
 	}
-	m = newMounting(nil, nil, false)
+	m = newMounting(nil, s, false)
 	require.False(t, m.takes("\xff", true))
 	require.True(t, m.takes(strings.Repeat("m", maxMountBytes-1), true))
 	require.False(t, m.takes("mm", true))
 	require.True(t, m.takes("m", true))
 	require.True(t, m.takes("m", true), "it is the same one")
-	require.False(t, newMounting(&Entry{}, &Store{}, true).takes("m", true))
+	require.False(t, newMounting(&Entry{}, s, true).takes("m", true))
 }
 
 // A hookFS calls a hook before calls that change a name or open a file. Some of them are made at once.

@@ -116,11 +116,12 @@ type Plan struct {
 	Permitted bool
 	InUse     bool // Apply also takes what somebody has open for writing
 	// Later says that the repository's HEAD or branch differs from that at the target.
-	Later  bool
-	mounts map[string]bool      // the mount points that may be crossed
-	id     string               // of the rewind's entry; its temporary names are derived from it
-	shut   []*files.Fingerprint // see shutFolders
-	takes  string               // the id of the plan that this one takes back; else ""
+	Later   bool
+	mounts  map[string]bool      // the mount points that may be crossed
+	volumes map[string]string    // at these, see [Entry.Volumes]
+	id      string               // of the rewind's entry; its temporary names are derived from it
+	shut    []*files.Fingerprint // see shutFolders
+	takes   string               // the id of the plan that this one takes back; else ""
 }
 
 // Bytes returns the number of bytes of content that Apply will write.
@@ -189,7 +190,7 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return nil, err
 	}
 	p.settle()
-	plan := &Plan{Permitted: opts.Permitted, InUse: opts.Force, Later: target.Git != now.Git, mounts: p.crosses, id: now.ID.String()}
+	plan := &Plan{Permitted: opts.Permitted, InUse: opts.Force, Later: target.Git != now.Git, mounts: p.crosses, volumes: now.volumes(), id: now.ID.String()}
 	for _, c := range p.changes {
 		plan.Changes = append(plan.Changes, c)
 	}

@@ -44,6 +44,9 @@ func (f *folder) Mount(name string) (mount uint64, err error) {
 	return mount, pathError("mount", name, err)
 }
 
+// Volume knows of no volumes.
+func (*folder) Volume(string) string { return "" }
+
 // busy returns EBUSY for the root of a mount, which is neither renamed nor removed.
 func (d *Disk) busy(i *inode) error {
 	if i != nil && d.mounted[i.ino] {

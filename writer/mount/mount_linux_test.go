@@ -4,7 +4,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -115,4 +118,59 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, mount.RemoveIn(dir, "outside"))
 	_, err = os.Stat(outside)
 	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// TestVolume: one volume has the same identity wherever and whenever it is mounted, two have different
+// ones, also if the second one has the device and inode number of the first; a path that is no mount
+// point has none, and between boots nothing is known.
+func TestVolume(t *testing.T) {
+	mounttest.Run(t, func(t *testing.T) {
+		top := t.TempDir()
+		for _, name := range []string{"one/file", "two/file", "at/file", "at/memory/file", "again/file"} {
+			write(t, filepath.Join(top, name))
+		}
+		in := func(name string) string { return filepath.Join(top, name) }
+		dir, err := writer.OpenFS(top)
+		require.NoError(t, err)
+		defer dir.Close()
+		is := func(name string) string { return mount.Volume(dir, name) }
+		require.Empty(t, is("at"))
+		require.Empty(t, is("missing"))
+		mounttest.Bind(t, in("one"), in("at"))
+		mounttest.Bind(t, in("one"), in("again"))
+		one := is("at")
+		require.NotEmpty(t, one)
+		require.Equal(t, one, is("again"))
+		require.Empty(t, is("at/file"), "it is on the mount, and no mount point")
+		sub, err := dir.Sub("at")
+		require.NoError(t, err)
+		defer sub.Close()
+		require.Equal(t, one, sub.Volume("."))
+		mounttest.Bind(t, in("two"), in("at"))
+		require.NotEqual(t, one, is("at"))
+		require.False(t, mount.SameVolume(one, is("at")))
+		mounttest.Unmount(t, in("at"))
+		require.Equal(t, one, is("at"))
+		mounttest.Bind(t, in("two/file"), in("at/file"))
+		require.NotEmpty(t, is("at/file"))
+
+		require.True(t, mount.SameVolume(one, one))
+		require.True(t, mount.SameVolume("", one))
+		require.True(t, mount.SameVolume(one, ""))
+		require.True(t, mount.SameVolume(one, "0:1/2/3.4/another"))
+
+		mounttest.Tmpfs(t, in("two"))
+		was := is("two")
+		if strings.Contains(was, "/0.000000000/") {
+			t.Skip("this kernel names no time of birth")
+		}
+		numbers := func(volume string) []string { return strings.Split(volume, "/")[:2] }
+		require.Eventually(t, func() bool { // the clock of the kernel has ticks, and others may take the number
+			mounttest.Unmount(t, in("two"))
+			mounttest.Tmpfs(t, in("two"))
+			before := was
+			was = is("two")
+			return slices.Equal(numbers(before), numbers(was)) && !mount.SameVolume(before, was)
+		}, 20*time.Second, time.Millisecond)
+	})
 }

@@ -2,9 +2,11 @@ package mount
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +57,36 @@ func statAt(dir int, name string, flags int, st *unix.Statx_t) (mount uint64, er
 		Ctime: unix.StatxTimestamp{Sec: old.Ctim.Sec, Nsec: uint32(old.Ctim.Nsec)}, // #nosec G115 -- below 1e9
 	}
 	return old.Dev, err
+}
+
+// bootID returns 8 hex digits of the ID of this boot of the machine, or "".
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(id) < 8 {
+		return ""
+	}
+	return string(id[:8])
+})
+
+// VolumeAt returns what identifies the volume of which a name in an open folder, or the folder itself for
+// ".", is the root: the device number, the inode number and the time of birth of that root, and the boot, as
+// device numbers are given anew at each. The time tells a disk from another one that has its number now. The
+// result is "" where that is not known. VolumeAt follows no symlink.
+func VolumeAt(dir *os.File, name string) string {
+	boot, flags := bootID(), unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT
+	if boot == "" {
+		return ""
+	}
+	var st unix.Statx_t
+	var err error
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Statx(int(dir.Fd()), name, flags, unix.STATX_INO|unix.STATX_BTIME, &st)
+	}
+	runtime.KeepAlive(dir)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d/%d/%d.%09d/%s", st.Dev_major, st.Dev_minor, st.Ino, st.Btime.Sec, st.Btime.Nsec, boot)
 }
 
 // Of returns the number of the mount that a name in an open folder is on, or the folder itself for

@@ -21,3 +21,6 @@ func Of(dir *os.File, name string) (uint64, error) {
 	}
 	return uint64(st.Dev), nil // #nosec G115 -- only compared
 }
+
+// VolumeAt knows of no volumes.
+func VolumeAt(*os.File, string) string { return "" }
