@@ -118,16 +118,7 @@ func (o *Openers) descriptors(pid int) {
 		if target, err := os.Readlink(file); err != nil || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "/dev/") && !strings.HasPrefix(target, "/dev/shm/") {
 			continue // a socket, a pipe, a terminal
 		}
-		text, _ := os.ReadFile(dir + "/fdinfo/" + e.Name()) // #nosec G304 -- of the process with this number
-		var flags, ino uint64
-		for line := range strings.Lines(string(text)) {
-			switch f := strings.Fields(line); {
-			case len(f) == 2 && f[0] == "flags:":
-				flags, _ = strconv.ParseUint(f[1], 8, 64)
-			case len(f) == 2 && f[0] == "ino:":
-				ino, _ = strconv.ParseUint(f[1], 10, 64)
-			}
-		}
+		flags, ino := descriptor(dir + "/fdinfo/" + e.Name())
 		var st unix.Stat_t
 		if flags&unix.O_ACCMODE == unix.O_RDONLY || flags&unix.O_PATH != 0 {
 			continue
@@ -137,6 +128,20 @@ func (o *Openers) descriptors(pid int) {
 		}
 		o.known[ino] = append(o.known[ino], opener{pid, file})
 	}
+}
+
+// descriptor returns the flags with which a descriptor was opened, and the inode number if that is known.
+func descriptor(fdinfo string) (flags, ino uint64) {
+	text, _ := os.ReadFile(fdinfo) // #nosec G304 -- of a process in /proc
+	for line := range strings.Lines(string(text)) {
+		switch f := strings.Fields(line); {
+		case len(f) == 2 && f[0] == "flags:":
+			flags, _ = strconv.ParseUint(f[1], 8, 64)
+		case len(f) == 2 && f[0] == "ino:":
+			ino, _ = strconv.ParseUint(f[1], 10, 64)
+		}
+	}
+	return flags, ino
 }
 
 func (o *Openers) mappings(pid int) {

@@ -82,17 +82,8 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 	if !p.asked(path) {
 		return nil
 	}
-	k := p.hidden(path, now, was)
-	if at := p.mounted(path); at != "" {
-		k = Retained{Path: at, Why: Mounted}
-	}
-	if at := p.olderAt(path); k.Why == "" && was == nil && at != "" {
-		k = Retained{Path: at, Why: Older}
-	}
+	k := p.outside(path, now, was)
 	var err error
-	if of, is := p.decideHidden(path, now, was); is && k.Why == "" {
-		k = of
-	}
 	switch {
 	case k.Why != "":
 	case p.opts.Take != nil:
@@ -115,6 +106,24 @@ func (p *planner) decide(path string, now, was *files.Fingerprint) error {
 		p.retained[k.Path] = k
 	}
 	return err
+}
+
+// outside retains a path that no rewind takes, whoever changed it.
+func (p *planner) outside(path string, now, was *files.Fingerprint) Retained {
+	if at := p.mounted(path); at != "" {
+		return Retained{Path: at, Why: Mounted}
+	}
+	k := p.hidden(path, now, was)
+	if k.Why != "" {
+		return k
+	}
+	if at := p.olderAt(path); was == nil && at != "" {
+		return Retained{Path: at, Why: Older}
+	}
+	if of, is := p.decideHidden(path, now, was); is {
+		return of
+	}
+	return k
 }
 
 // asked reports whether a path is one that the rewind is for.
