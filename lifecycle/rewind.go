@@ -225,6 +225,8 @@ func (s *Session) finishRewind(r *session.Rewinding) error {
 		switch k.Why {
 		case checkpoint.Denied:
 			log.Warn().Str("path", k.Path).Msg("the rewind left a path as it is: the system does not allow the change")
+		case checkpoint.Mounted:
+			log.Warn().Str("path", k.Path).Msg("the rewind left a path as it is: " + string(k.Why))
 		case checkpoint.InUse, checkpoint.Together:
 			log.Warn().Str("path", k.Path).Str("by", s.Redact(k.By)).Msg("the rewind left a path as it is: " + string(k.Why))
 		}

@@ -69,6 +69,18 @@ var ofMounts = []mutant{
 		"./lifecycle/checkpoint", "TestMountsOfTheProject",
 	},
 	{
+		"mounts: a rewind that is finished names what is mounted in the log", "lifecycle/rewind.go",
+		"case checkpoint.Mounted:",
+		"case \"\":",
+		"./cmd/lopen", "TestMountedVolume",
+	},
+	{
+		"mounts: a run that finishes a rewind says so", "cmd/lopen/checkpoint_rewind_show.go",
+		"if done := sess.Finished(); done != nil {",
+		"if done := sess.Finished(); done != nil && false {",
+		"./cmd/lopen", "TestMountedVolume",
+	},
+	{
 		"mounts: another volume in the place of one is mounted since", "lifecycle/checkpoint/mounts.go",
 		"m.was[path] = mount.SameVolume(known[path], now)",
 		"m.was[path] = true",

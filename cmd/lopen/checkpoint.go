@@ -41,7 +41,7 @@ func (a *app) editSession(ctx context.Context, name string, permitted bool, fn f
 			return err
 		}
 		var sess *lifecycle.Session
-		if err := afterHook(ctx, func() (err error) { sess, err = store.Open(id); return err }); err != nil {
+		if err := afterHook(ctx, func() (err error) { sess, err = a.openSession(store, id); return err }); err != nil {
 			return err
 		}
 		if o, oerr := store.Orphan(id); oerr == nil && o != nil && o.Alive {

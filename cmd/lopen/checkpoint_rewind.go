@@ -54,13 +54,13 @@ func (rf *rewindFlags) options() (rewind.Options, error) {
 const rewindLong = `
 Brought back is what the tasks of this session alone changed since. What somebody else
 changed is kept and named, with who and with the checkpoint that has it, and so is what
-is ignored and what is in another repository. .git is never touched: commits and branches
-stay as they are. A checkpoint is made first: lopen undo goes back to it. A rewind that is
-cut off is finished by the next command that opens the session. Where a file or folder may
-not be changed nothing is changed; with --force everything else is, and what may not is
-named. What somebody has open for writing is kept and named with the process; --force takes
-it, and what that process writes from then on is lost. A rewind that meets an error takes
-back what it has changed.
+is ignored and what is in another repository. .git is never touched: commits and
+branches stay as they are. A checkpoint is made first: lopen undo goes back to it. A
+rewind that is cut off is finished by the next command that opens the session, which
+says so. Where a file or folder may not be changed nothing is changed; with --force
+everything else is, and what may not is named. What somebody has open for writing is
+kept and named with the process; --force takes it, and what that process writes from
+then on is lost. A rewind that meets an error takes back what it has changed.
 ` + checkpointHelp
 
 func newCheckpointRewind(a *app) *cobra.Command {

@@ -122,10 +122,7 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 		l.add(string(c.Kind), fmt.Sprintf("%-9s %s%s", c.Kind, shown(c.Path), has))
 	}
 	l.more()
-	for _, k := range r.Retained {
-		l.add("kept: "+string(k.Why), fmt.Sprintf("%-9s %s (%s)", "keep", shown(k.Path), whyKept(k)))
-	}
-	l.more()
+	showKept(&l, r)
 	if slices.ContainsFunc(r.Retained, func(k checkpoint.Retained) bool { return k.Why == checkpoint.Contested }) {
 		fmt.Fprintln(w, "what was changed while several were at work, or one that was killed, may be a person's: with --contested it goes back too")
 	}
@@ -148,6 +145,27 @@ func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
 	if r.Later {
 		fmt.Fprintln(w, "git's HEAD or branch is another one than at the checkpoint: commits and branches stay as they are")
 	}
+}
+
+// showKept prints the paths that a rewind leaves as they are.
+func showKept(l *lister, r rewind.Result) {
+	for _, k := range r.Retained {
+		l.add("kept: "+string(k.Why), fmt.Sprintf("%-9s %s (%s)", "keep", shown(k.Path), whyKept(k)))
+	}
+	l.more()
+}
+
+// openSession opens a session. If that finishes a rewind that was cut off, it says so, and what was kept.
+func (a *app) openSession(store *lifecycle.Store, id session.ID) (*lifecycle.Session, error) {
+	sess, err := store.Open(id)
+	if err != nil {
+		return nil, err
+	}
+	if done := sess.Finished(); done != nil {
+		fmt.Fprintf(a.stderr, "the rewind to checkpoint %s was cut off and is finished now\n", numbered(done.To))
+		showKept(&lister{w: a.stderr}, *done)
+	}
+	return sess, nil
 }
 
 // showUsed says what becomes of files that somebody has open for writing.

@@ -17,6 +17,7 @@ func TestMountedVolume(t *testing.T) {
 	mounttest.Run(t, func(t *testing.T) {
 		t.Run("a task mounts it and fails", mountedByATask)
 		t.Run("a task mounts another one in its place", mountedInItsPlace)
+		t.Run("a rewind is cut off", mountedBeforeARewindEnds)
 		t.Run("without checkpoints", mountedWithoutCheckpoints)
 		t.Run("a work tree is removed", mountedInAWorktree)
 		t.Run("a session is deleted", mountedInASession)
@@ -82,6 +83,20 @@ func mountedInItsPlace(t *testing.T) {
 	require.NotContains(t, lopen(0, "checkpoint", "diff", "before:one", "failed:one"), "data")
 	require.Equal(t, "of the other of the other", contents(t, other, "photos/1.jpg", "only"))
 	require.NoDirExists(t, filepath.Join(other, "photos/2"))
+	wholeVolume(t, volume)
+}
+
+// mountedBeforeARewindEnds has a rewind that is cut off. What is mounted since is named by the run that finishes it.
+func mountedBeforeARewindEnds(t *testing.T) {
+	dir, volume := aVolume(t)
+	lopen, chattr := unfinished(t, dir)
+	lopen(14, "checkpoint", "rewind", "before:one", "--yes", "--force")
+	require.NoError(t, chattr("-i"))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("2"), 0o600)) // as if it had not come so far
+	mounttest.Bind(t, filepath.Join(volume, "photos/1.jpg"), filepath.Join(dir, "a"))
+	out := lopen(2, "run", "mod", "--agent", "none", "--max-iterations", "1", "--", "true")
+	require.Contains(t, out, " was cut off and is finished now\nkeep      a (something was mounted or unmounted there since)\n")
+	require.Contains(t, out, "the rewind left a path as it is: something was mounted or unmounted there since")
 	wholeVolume(t, volume)
 }
 

@@ -194,7 +194,7 @@ func (a *app) decideIn(ctx context.Context, store *lifecycle.Store, st *session.
 			return err
 		}
 	}
-	sess, err := store.Open(st.ID())
+	sess, err := a.openSession(store, st.ID())
 	if err != nil {
 		return err
 	}

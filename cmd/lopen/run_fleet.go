@@ -214,7 +214,7 @@ func (r *runCall) adopt(ctx context.Context, store *lifecycle.Store, id session.
 			return false, err
 		}
 	}
-	sess, err := store.Open(id)
+	sess, err := r.openSession(store, id)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *pane, 
 		if id.Module != r.module {
 			return nil, false, usagef("session %s belongs to module %s, not %s", id, id.Module, r.module)
 		}
-		sess, err := store.Open(id)
+		sess, err := r.openSession(store, id)
 		return sess, false, err
 	}
 	met, err := r.reportOthers(store)
@@ -77,7 +77,7 @@ func (r *runCall) resumeSession(ctx context.Context, store *lifecycle.Store, ui 
 				return nil, err
 			}
 		}
-		sess, err := store.Open(old.ID)
+		sess, err := r.openSession(store, old.ID)
 		switch {
 		case err == nil && resume:
 			return sess, nil
