@@ -75,6 +75,24 @@ var ofMounts = []mutant{
 		"./cmd/lopen", "TestMountedVolume",
 	},
 	{
+		"mounts: doctor names temporary files that a rewind left", "cmd/lopen/doctor_left.go",
+		"if !checkpoint.Temporary(f.Path) {",
+		"if true || !checkpoint.Temporary(f.Path) {",
+		"./cmd/lopen", "TestTemporariesLeftBehind",
+	},
+	{
+		"mounts: doctor names no temporary file that is gone", "cmd/lopen/doctor_left.go",
+		"f.Path)); err == nil {",
+		"f.Path)); err == nil || true {",
+		"./cmd/lopen", "TestTemporariesLeftBehind",
+	},
+	{
+		"mounts: a file that is named otherwise is no temporary one", "lifecycle/checkpoint/stage.go",
+		"return is && err == nil && len(sum) == tempSum",
+		"return is && (err == nil && len(sum) == tempSum || true)",
+		"./cmd/lopen", "TestTemporariesLeftBehind",
+	},
+	{
 		"mounts: a run that finishes a rewind says so", "cmd/lopen/checkpoint_rewind_show.go",
 		"if done := sess.Finished(); done != nil {",
 		"if done := sess.Finished(); done != nil && false {",

@@ -17,7 +17,7 @@ func newDoctor(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
-				all, bad := store.Doctor(cmd.Context()), 0
+				all, bad := append(store.Doctor(cmd.Context()), leftBehind(store)...), 0
 				if _, err := a.storeSettings(store, nil); err != nil {
 					all = append(all, repair.Check{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"})
 				}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/lopen-dev/lopen/writer"
@@ -16,6 +17,17 @@ import (
 
 // tempPrefix begins the names of staged files.
 const tempPrefix = ".lopen-rewind-"
+
+// tempSum is the length of the hash that follows, in bytes.
+const tempSum = 16
+
+// Temporary reports whether a path is named as the files that a rewind stages. What is left of a rewind
+// that has ended, as in a folder that could not be changed then, no later one needs.
+func Temporary(path string) bool {
+	rest, is := strings.CutPrefix(base(path), tempPrefix)
+	sum, err := hex.DecodeString(rest)
+	return is && err == nil && len(sum) == tempSum
+}
 
 // staged is a file or symlink that is complete and not renamed yet.
 type staged struct{ dir, name string }
@@ -28,7 +40,7 @@ func (a *applier) tempName(c *Change) string { return a.tempOf(a.id, c) }
 func (a *applier) tempOf(id string, c *Change) string {
 	sum := a.s.blobs.NewHash()
 	_, _ = io.WriteString(sum, id+"\x00"+c.Path)
-	return tempPrefix + hex.EncodeToString(sum.Sum(nil)[:16])
+	return tempPrefix + hex.EncodeToString(sum.Sum(nil)[:tempSum])
 }
 
 // room returns an error if the disk has too little space for the new contents, or if one of them
