@@ -261,6 +261,12 @@ var ofOpen = []mutant{
 		"./lifecycle/checkpoint", "TestMovedBackIsNotOlder",
 	},
 	{
+		"older: than the look before, not than its first snapshot", "lifecycle/checkpoint/look.go",
+		"if n == 1 { // later",
+		"if true { // later",
+		"./lifecycle/checkpoint", "TestHiddenIsNotOlder",
+	},
+	{
 		"older: of a folder only what is older", "cache/files/older.go",
 		"|| noted[f.Path] {",
 		"|| true {",

@@ -170,7 +170,9 @@ func (l *looker) scan(ctx context.Context, from *files.Snapshot, opts *files.Opt
 		if i := slices.IndexFunc(snapshot.Skipped, func(k files.Skip) bool { return k.Path == "." }); i >= 0 {
 			return nil, nil, &writer.Error{Op: "look at files", Path: l.s.tree.Name(), Err: errors.New(cmp.Or(snapshot.Skipped[i].Err, string(snapshot.Skipped[i].Reason)))}
 		}
-		l.older = append(l.older, snapshot.Older...)
+		if n == 1 { // later ones compare with this look
+			l.older = snapshot.Older
+		}
 		rules := &Rules{InForce: force(snapshot.Rules), Found: snapshot.Rules}
 		last := n == maxScans || !opts.Hide
 		if last || sameRules(rules.InForce, opts.InForce) {

@@ -13,11 +13,10 @@ const (
 	maxOlderBytes = 16 << 10
 )
 
-// olderIn returns those of the paths that the looks noted that the last of them has.
+// olderIn returns those of the paths that the first snapshot noted that the last one has.
 func (l *looker) olderIn(s *files.Snapshot) (older []string) {
-	slices.Sort(l.older)
 	n := 0
-	for _, path := range slices.Compact(l.older) {
+	for _, path := range l.older {
 		there := s.Find(path) != nil || slices.ContainsFunc(s.Skipped, func(k files.Skip) bool { return k.Path == path && k.Reason == files.Hidden })
 		if n += len(path); there && len(older) < maxOlder && n <= maxOlderBytes {
 			older = append(older, path)

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,15 +30,21 @@ func ages(t *testing.T, dir string) {
 	}
 }
 
-// What was there before a task and where nothing is recorded stays where the task moved it, and is named.
-// What the task made, and what it moved from where it is recorded, is rewound.
-func TestOlderThanTheTask(t *testing.T) {
-	t.Parallel()
+// hidingPlace is a place in which no task may store what only its own rules ignore.
+func hidingPlace(t *testing.T) place {
 	p := newPlace(t)
 	lopen, err := writer.OpenFS(p.dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = lopen.Close() })
 	p.opts.Lopen, p.budget = lopen, files.Budget{}
+	return p
+}
+
+// What was there before a task and where nothing is recorded stays where the task moved it, and is named.
+// What the task made, and what it moved from where it is recorded, is rewound.
+func TestOlderThanTheTask(t *testing.T) {
+	t.Parallel()
+	p := hidingPlace(t)
 	p.write(".gitignore", "data/\nmore/\n.env\nlog\nlib/\n", ".env", "secret", "data/1", "one", "data/sub/2", "two", "more/3", "three", "log", "log", "lib/4", "four",
 		"a", "a", "own/x", "x", "own/y", "y")
 	ages(t, p.dir)
@@ -67,11 +74,7 @@ func TestOlderThanTheTask(t *testing.T) {
 // What an undo moved back is older than the entry before it, and goes with the next rewind all the same.
 func TestMovedBackIsNotOlder(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	lopen, err := writer.OpenFS(p.dir)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = lopen.Close() })
-	p.opts.Lopen, p.budget = lopen, files.Budget{}
+	p := hidingPlace(t)
 	target := p.create(about("s", BeforeTask, nil))
 	p.write(".gitignore", "deps/\n", "deps/1", "one")
 	last := p.create(about("s", AfterTask, target))
@@ -98,5 +101,43 @@ func TestHardLinkOfWhatIsIgnored(t *testing.T) {
 	before := p.create(about("s", BeforeTask, nil))
 	require.NoError(t, os.Link(p.path(".env"), p.path("linked")))
 	after := p.create(about("s", AfterTask, before))
+	require.Empty(t, after.Older)
+}
+
+// reading is a tree in which something happens before a file is read.
+type reading struct {
+	writer.FS
+	do func(name string)
+}
+
+func (r reading) OpenFile(name string, flag int, perm fs.FileMode) (writer.File, error) {
+	r.do(name)
+	return r.FS.OpenFile(name, flag, perm)
+}
+
+// A folder that was recorded before a rule of a later task hid it is no older one. Nor is what the task
+// made and hid, where a look takes a second snapshot.
+func TestHiddenIsNotOlder(t *testing.T) {
+	t.Parallel()
+	p := hidingPlace(t)
+	p.budget.Files, p.budget.Bytes = 1, 1<<10
+	p.write("z", "z")
+	before := p.create(about("s", BeforeTask, nil))
+	p.write("build/1", "one", "build/2", "two")
+	first := p.create(about("s", AfterTask, before))
+	ages(t, p.dir)
+	second := p.create(about("s", BeforeTask, first))
+	p.write(".gitignore", "build/\ndeps/\nsome/\n", "deps/1", "one", "deps/2", "two", "some/1", "one", "a/x", "x")
+	ages(t, p.dir)
+	calm, once := p.tree, true
+	p.tree = reading{calm, func(name string) {
+		if name == "some/1" && once {
+			once = false
+			require.NoError(t, os.Rename(p.path("a/x"), p.path("a/y")))
+		}
+	}}
+	after := p.create(about("s", AfterTask, second))
+	require.False(t, once)
+	require.Equal(t, 1, after.Hidden)
 	require.Empty(t, after.Older)
 }
