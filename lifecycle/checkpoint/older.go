@@ -18,7 +18,8 @@ func (l *looker) olderIn(s *files.Snapshot) (older []string) {
 	n := 0
 	for _, path := range l.older {
 		there := s.Find(path) != nil || slices.ContainsFunc(s.Skipped, func(k files.Skip) bool { return k.Path == path && k.Reason == files.Hidden })
-		if n += len(path); there && len(older) < maxOlder && n <= maxOlderBytes {
+		if there && len(older) < maxOlder && n+len(path) <= maxOlderBytes {
+			n += len(path)
 			older = append(older, path)
 		}
 	}

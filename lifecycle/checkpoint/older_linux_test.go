@@ -1,9 +1,11 @@
 package checkpoint
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,4 +142,23 @@ func TestHiddenIsNotOlder(t *testing.T) {
 	require.False(t, once)
 	require.Equal(t, 1, after.Hidden)
 	require.Empty(t, after.Older)
+}
+
+// An entry names a bounded number of older paths, and only those that the last snapshot has.
+func TestOlderIsBounded(t *testing.T) {
+	t.Parallel()
+	var l looker
+	s := &files.Snapshot{}
+	for i := range 2 * maxOlder {
+		name := fmt.Sprintf("f%04d", i)
+		l.older = append(l.older, "e"+name, name)
+		s.Files = append(s.Files, files.Fingerprint{Path: name})
+	}
+	older := l.olderIn(s)
+	require.Len(t, older, maxOlder)
+	require.Equal(t, "f0000", older[0])
+	l.older = []string{"gone", strings.Repeat("g", maxOlderBytes), "f0001", "f0002"}
+	s = &files.Snapshot{Files: []files.Fingerprint{{Path: "f0001"}, {Path: "f0002"}, {Path: l.older[1]}}}
+	require.Equal(t, []string{l.older[1]}, l.olderIn(s)[:1])
+	require.Len(t, l.olderIn(s), 1)
 }
