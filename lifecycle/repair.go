@@ -21,6 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // others are the small files of a session that repair does not know.
@@ -475,7 +476,7 @@ func (s *Store) checkBackup() repair.Check {
 		c.Found = fmt.Sprintf("%d days ago, number %d in %s", days, n.Number, n.Folder)
 	}
 	if age > staleBackup {
-		c.Mend = "lopen backup " + n.Folder
+		c.Mend = "lopen backup " + plain.Quote(n.Folder)
 	}
 	return c
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/backup"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // goneRow is what `backup prune --json` prints of a backup.

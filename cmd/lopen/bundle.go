@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/writer/crypt"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newBundle(a *app) *cobra.Command {
@@ -58,7 +58,7 @@ func (a *app) showArrived(r *carry.Report) {
 		text := fmt.Sprintf("%s: %d/%d tasks done, record %d, %s", s.Was, s.Done, s.Total, s.Seq, plain.Some(int(s.Messages), "message"))
 		switch {
 		case s.Known && s.Here > s.Seq:
-			text = fmt.Sprintf("%s is already here as %s and went on to record %d; as it was in the bundle: lopen session fork %s --at %d", s.Was, s.ID, s.Here, s.ID, s.Seq)
+			text = fmt.Sprintf("%s is already here as %s and went on to record %d; as it was in the bundle: lopen session fork %s --at %d", s.Was, s.ID, s.Here, plain.Quote(s.ID), s.Seq)
 		case s.Known:
 			text = fmt.Sprintf("%s is already here as %s, at record %d", s.Was, s.ID, s.Here)
 		case s.ID != s.Was:

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // givenUpRow is a rewind that was given up as --json prints it.
@@ -50,7 +50,7 @@ func (a *app) giveUp(ctx context.Context, name string) error {
 		}
 		fmt.Fprintf(a.stderr, "the rewind of session %s is given up; no file was changed", id)
 		if len(up.Changed)+len(up.Other) > 0 {
-			fmt.Fprintf(a.stderr, "; for the files as they were before it: lopen checkpoint rewind %s --session %s --scope files", shortID(up.Before), id)
+			fmt.Fprintf(a.stderr, "; for the files as they were before it: lopen checkpoint rewind %s --session %s --scope files", plain.Quote(shortID(up.Before)), id)
 		}
 		fmt.Fprintln(a.stderr)
 		return nil

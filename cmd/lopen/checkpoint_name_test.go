@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 )
@@ -64,7 +64,7 @@ func TestSummaryOfARewind(t *testing.T) {
 	r.Retained[0] = checkpoint.Retained{Path: "kept\n", Why: checkpoint.Ignored}
 	show := func(whole bool) string {
 		var out bytes.Buffer
-		w := plain.New(&out)
+		w := terminal.New(&out)
 		showRewind(w, []string{"git"}, r, whole)
 		require.NoError(t, w.Close())
 		return out.String()

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // noTask is who a [checkpoint.Retained] names where no task was active.
@@ -93,7 +94,7 @@ func (t rewindTarget) show(w io.Writer) {
 
 // showRewindPlan prints what a rewind would change, each path or a summary, and with patches
 // line by line.
-func showRewindPlan(w *plain.Stream, cps *chain, git []string, r rewind.Result, whole, patches bool) error {
+func showRewindPlan(w *terminal.Stream, cps *chain, git []string, r rewind.Result, whole, patches bool) error {
 	showRewind(w, git, r, whole)
 	for _, c := range r.Changes {
 		if !patches {
@@ -110,7 +111,7 @@ func showRewindPlan(w *plain.Stream, cps *chain, git []string, r rewind.Result, 
 
 // showRewind prints what a rewind changes and keeps: each path with the checkpoint that
 // has what it replaces, or the first of each kind. git begins the commands that it names.
-func showRewind(w *plain.Stream, git []string, r rewind.Result, whole bool) {
+func showRewind(w *terminal.Stream, git []string, r rewind.Result, whole bool) {
 	l := lister{w: w, whole: whole}
 	for _, c := range r.Changes {
 		has := ""
@@ -224,7 +225,7 @@ func whyKept(k checkpoint.Retained) string {
 
 // A lister writes lines, of each kind the first ones, and counts them.
 type lister struct {
-	w      *plain.Stream
+	w      *terminal.Stream
 	whole  bool
 	kinds  []string
 	counts map[string]int

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newConfigShow(a *app) *cobra.Command {
@@ -35,7 +35,7 @@ func newConfigShow(a *app) *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			for _, e := range values.All() {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Key, trust.Line(fmt.Sprint(e.Value)), e.Source, e.Help)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Key, plain.Shell(fmt.Sprint(e.Value)), e.Source, e.Help)
 			}
 			return w.Flush()
 		},

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newFleetJoin(a *app) *cobra.Command {

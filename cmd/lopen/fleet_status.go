@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // leave forgets which fleet a project has joined. The cursors go too: what was not shipped need not
@@ -136,7 +136,7 @@ func (a *app) printStandings(rows []standingRow) error {
 			lag = fmt.Sprintf("%s, %s behind for %s", plain.Some(int(r.LagRecords), "record"), bytesText(r.LagBytes), (time.Duration(r.LagMs) * time.Millisecond).Round(time.Second))
 		}
 		if r.There > r.Here && r.Here > 0 {
-			lag = "continued elsewhere: lopen session pull " + r.ID
+			lag = "continued elsewhere: lopen session pull " + plain.Quote(r.ID)
 		}
 		if r.Fork != "" {
 			lag += "; what was done here: " + r.Fork

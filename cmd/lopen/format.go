@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // ago says how long something is past, as a person would.
@@ -33,7 +32,7 @@ var signs = map[session.TaskState]struct{ glyph, color string }{
 func glyph(s session.TaskState) string { return cmp.Or(signs[s].glyph, "○") }
 
 // paint colours text by what a task's state means to a person, on one line. It is for
-// [plain.Stream.Colored]; no colour within the text passes.
+// [terminal.Stream.Colored]; no colour within the text passes.
 func paint(text string, s session.TaskState, colored bool) string {
 	text = plain.Line(text)
 	if code := signs[s].color; colored && code != "" {
@@ -49,7 +48,7 @@ func parenthesis(s string) string {
 	return " (" + s + ")"
 }
 
-func quoted(argv []string) string { return trust.Quote(argv) }
+func quoted(argv []string) string { return plain.Quote(argv...) }
 
 // shown is a path on a line: quoted where it would not be one line of plain text.
 func shown(path string) string {

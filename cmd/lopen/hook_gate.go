@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // gate runs the check at the end of a turn. back is set if its output went back to the agent, which
@@ -112,9 +112,9 @@ func (k *keeping) unapproved(ctx context.Context) string {
 			return ""
 		}
 	}
-	text := "the check comes from inside the project and was never approved here, so it does not run: " + trust.Line(c.Shell)
+	text := "the check comes from inside the project and was never approved here, so it does not run: " + plain.Shell(c.Shell)
 	if err != nil {
 		text += fmt.Sprintf(" (%v)", err)
 	}
-	return text + "\n  approve it: lopen config set check " + trust.Quote([]string{c.Shell})
+	return text + "\n  approve it: lopen config set check " + plain.Quote(c.Shell)
 }

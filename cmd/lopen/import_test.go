@@ -11,14 +11,14 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 )
 
 // Who stops an import is told how it goes on.
 func TestAnInterruptedImportSaysHowToGoOn(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	a, taken := &app{stdout: plain.New(io.Discard), stderr: plain.New(io.Discard)}, 0
+	a, taken := &app{stdout: terminal.New(io.Discard), stderr: terminal.New(io.Discard)}, 0
 	err := a.importAll(ctx, "claude", func(yield func(*histories.Result, error) bool) {
 		for range 3 {
 			cancel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // lastTime is how long a command that was interrupted twice may take to save and to end.
@@ -65,7 +66,7 @@ func kill(killed, over chan<- struct{}, stderr io.Writer) {
 		fmt.Fprintln(stderr, "lopen: interrupted again: the command and its processes were killed")
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(stderr, "lopen: processes that it may have started still run; look at them, and end them with: kill %s\n", strings.Trim(fmt.Sprint(left), "[]"))
+		fmt.Fprintf(stderr, "lopen: processes that it may have started still run; look at them, and end them with: kill %s\n", plain.Quote(strings.Fields(strings.Trim(fmt.Sprint(left), "[]"))...))
 	}
 	close(killed)
 	time.Sleep(lastTime)

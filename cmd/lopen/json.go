@@ -9,7 +9,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -98,7 +98,7 @@ func pick(tree any, fields []string) (any, error) {
 	return nil, usagef("--fields: the output has no fields")
 }
 
-func printJQ(w *plain.Stream, query string, tree any) error {
+func printJQ(w *terminal.Stream, query string, tree any) error {
 	q, err := gojq.Parse(query)
 	if err != nil {
 		return usagef("--jq: %w", err)

@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/writer/crypt"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // keyVariable is the one that may hold a key. Nothing that lopen starts is told of it.
@@ -132,7 +132,7 @@ func (k *keyFlags) read(ctx context.Context) ([]byte, error) {
 	key, err := crypt.ParseKey(text)
 	public := err == nil && !key.CanDecrypt()
 	if info != nil && !public && info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		fmt.Fprintf(k.a.stderr, "warning: others may read the key: chmod go= %s\n", plain.Line(k.file))
+		fmt.Fprintf(k.a.stderr, "warning: others may read the key: chmod go= %s\n", plain.Quote(k.file))
 	}
 	return text, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/writer/crypt"
 )
 
@@ -70,7 +70,7 @@ func TestKeys(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{stdin: nil}
 			a.key, a.environ = takeKey([]string{"PATH=" + os.Getenv("PATH"), "LOPEN_KEY=" + c.env})
-			a.stdout, a.stderr = plain.Streams(io.Discard, &shown)
+			a.stdout, a.stderr = terminal.Streams(io.Discard, &shown)
 			var key *crypt.Key
 			cmd := &cobra.Command{Use: "x", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs}
 			flags := a.keyFlags(cmd, !c.reads)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer/documents"
 )
@@ -27,7 +27,7 @@ func (a *app) startLog(asked bool) error {
 		if err != nil {
 			return fmt.Errorf("open log file: %w", err)
 		}
-		to, a.logSink = plain.New(f), f
+		to, a.logSink = terminal.New(f), f
 	}
 	var sink io.Writer
 	switch a.logFormat {

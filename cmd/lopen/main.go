@@ -8,7 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 )
 
 func main() {
@@ -30,7 +30,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	defer cancel()
 	app := &app{stdin: stdin, args: args}
 	app.key, app.environ = takeKey(environ)
-	app.stdout, app.stderr = plain.Streams(stdout, stderr)
+	app.stdout, app.stderr = terminal.Streams(stdout, stderr)
 	defer interrupts(cancel, app.stderr)()
 	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()
 	root := newRoot(app)

@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newMCP(a *app) *cobra.Command {
@@ -83,7 +84,7 @@ func (m *mcpSource) answer(tool string, fn func(*toolAnswer) (answerData, error)
 	one := *m.app
 	one.out = outputFlags{}
 	t := &toolAnswer{app: &one}
-	one.stdout, one.stderr = plain.New(&t.text), plain.New(&t.warnings)
+	one.stdout, one.stderr = terminal.New(&t.text), terminal.New(&t.warnings)
 	data, err := fn(t)
 	m.app.logger.Debug().Str("tool", tool).Err(err).Msg("a tool was called")
 	if errors.Is(err, lifecycle.ErrNoStore) {

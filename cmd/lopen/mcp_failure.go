@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A lastFailure is the data of last_failure.

@@ -8,11 +8,11 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -18,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // overview is `lopen` alone: in a project with sessions, what runs, what is
@@ -186,9 +186,9 @@ func ofAgent(store *lifecycle.Store, info *lifecycle.Info, h *session.Header) st
 	case kept:
 		return fmt.Sprintf("lopen checkpoint rewind prompt:%d --dry-run", h.TurnCount)
 	case others:
-		return fmt.Sprintf("lopen session log %s --task %s", info.ID, turns.Task(h.TurnCount))
+		return fmt.Sprintf("lopen session log %s --task %s", info.ID, plain.Quote(turns.Task(h.TurnCount)))
 	}
-	return "lopen session log --task " + turns.Task(h.TurnCount)
+	return "lopen session log --task " + plain.Quote(turns.Task(h.TurnCount))
 }
 
 // keptBefore reports whether the files are kept as they were before the last prompt.

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/plan/criteria"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newPlanUpdate(a *app) *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/plugin"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newPlugin(a *app) *cobra.Command {

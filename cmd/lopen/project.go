@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -54,7 +55,7 @@ func (a *app) places() (home, here string, err error) {
 	}
 	home, here = a.search(start)
 	if a.forbidden(home, start) {
-		return "", "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", home, home)
+		return "", "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", shown(home), plain.Quote(home))
 	}
 	return home, here, a.owned(home, here, start)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/plan/research"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // researchRow is a document as `research list --json` prints it.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 )
 
 // app is what every command shares: the streams, the global flags, and the
@@ -19,7 +19,7 @@ import (
 type app struct {
 	stdin          *os.File
 	lines          *bufio.Reader // of stdin, once something was asked
-	stdout, stderr *plain.Stream
+	stdout, stderr *terminal.Stream
 	args, environ  []string
 	key            string // of the environment, which has it no longer
 
@@ -108,7 +108,7 @@ func asUsage(cmd *cobra.Command) {
 
 // colored says whether output to s is coloured: --color, then NO_COLOR, then
 // whether s is a terminal.
-func (a *app) colored(s *plain.Stream) bool {
+func (a *app) colored(s *terminal.Stream) bool {
 	switch a.color {
 	case "always":
 		return true

@@ -24,6 +24,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // runFlags are the flags of run that are no settings.
@@ -443,7 +444,7 @@ func (r *runCall) busyHint(err error) error {
 
 func (r *runCall) printWhere(store *lifecycle.Store, sess *lifecycle.Session) {
 	id := sess.ID().String()
-	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), id)
+	fmt.Fprintf(r.stderr, "state:   %s\nshow it: lopen session show %s\n", filepath.Join(store.Path(), "sessions", id, "state.json"), plain.Quote(id))
 }
 
 // watchDocuments keeps the outlines of a run's documents fresh in the background until

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // atDash parts the words of a command line at --.
@@ -35,7 +35,7 @@ func (a *app) putDashes(cmd *cobra.Command) string {
 		return ""
 	}
 	i := wordAt(cmd.Flags(), a.args, at+1) // the first one is run
-	return "put -- before the command:\n  " + trust.Quote(slices.Concat([]string{"lopen"}, a.args[:i], []string{"--"}, a.args[i:]))
+	return "put -- before the command:\n  " + plain.Quote(slices.Concat([]string{"lopen"}, a.args[:i], []string{"--"}, a.args[i:])...)
 }
 
 // planned says whether there is a plan of a module.

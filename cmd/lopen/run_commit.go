@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A committing repository is the one that a run commits to.
@@ -105,6 +106,6 @@ func (r *runCall) sayCommits(ctx context.Context, store *lifecycle.Store, sess *
 	r.sayMerge(ctx, store, sess)
 	if c := sess.State().Header().Settings; c.Commit && c.Branch {
 		branch := loop.BranchOf(sess.ID())
-		fmt.Fprintf(r.stderr, "commits:  git log %s; to have them elsewhere: git switch BRANCH && git merge %s\n", branch, branch)
+		fmt.Fprintf(r.stderr, "commits:  git log %s; to have them elsewhere: git switch BRANCH && git merge %s\n", plain.Quote(branch), plain.Quote(branch))
 	}
 }

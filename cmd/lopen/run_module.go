@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // onlyUnfinished is the module of a run that names none: that of --resume, or the only one
@@ -32,7 +33,7 @@ func (r *runCall) onlyUnfinished(project string, store *lifecycle.Store) (string
 		}
 		return "", usagef("%s", msg)
 	case len(done) > 0:
-		fmt.Fprintf(r.stderr, "nothing is left to do: %s\n  one more task: lopen plan add %s TEXT\n", strings.Join(done, ", "), done[0])
+		fmt.Fprintf(r.stderr, "nothing is left to do: %s\n  one more task: lopen plan add %s TEXT\n", strings.Join(done, ", "), plain.Quote(done[0]))
 		return "", nil
 	}
 	return "", noModule(project)

@@ -7,10 +7,10 @@ import (
 	"io"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A runTransaction is the transaction of a run; see [loop.Transaction].
@@ -43,7 +43,7 @@ func (r *runCall) transactional(ctx context.Context, store *lifecycle.Store, ses
 	}
 	return func() {
 		if t.at != nil {
-			fmt.Fprintf(r.stderr, "transaction %s is in progress; end it: lopen transaction commit %s, or rollback\n", t.at.ID, t.at.ID)
+			fmt.Fprintf(r.stderr, "transaction %s is in progress; end it: lopen transaction commit %s, or rollback\n", t.at.ID, plain.Quote(t.at.ID))
 		}
 		_ = all.Close()
 	}, nil
@@ -77,7 +77,7 @@ func rolledBack(t *sidecar.Transaction) error {
 	module := moduleOf(t.Session)
 	why := fmt.Sprintf("transaction %s of session %s was rolled back\n", t.ID, t.Session)
 	if t.Before > 0 {
-		why += fmt.Sprintf("  take that back and go on: lopen undo --session %s\n", t.Session)
+		why += fmt.Sprintf("  take that back and go on: lopen undo --session %s\n", plain.Quote(t.Session))
 	}
 	return &loop.Exit{Code: loop.ExitUser, Reason: why + "  start a new session:      lopen run " + module + " --no-resume --transaction -- CMD"}
 }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // createSession makes a session: in the work tree in which the run was called, or in one of its own. That
@@ -200,10 +200,10 @@ func (r *runCall) sameTree(store *lifecycle.Store, old lifecycle.Info) error {
 	if w != nil && w.Branch != "" || !r.worktree && git.Same(folder, r.tree) {
 		return nil
 	}
-	here, flags := "this is "+shown(r.tree), "--no-resume"
+	here, flags := "this is "+shown(r.tree), []string{"--no-resume"}
 	if r.worktree {
-		here, flags = "not in a work tree of its own", "--worktree --no-resume"
+		here, flags = "not in a work tree of its own", []string{"--worktree", "--no-resume"}
 	}
 	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("the unfinished session %s of module %s works in %s, and %s\n  go on with it:  %s\n  begin anew:     lopen run %s %s",
-		old.ID, r.module, shown(folder), here, quoted([]string{"lopen", "-C", folder, "run", r.module}), r.module, flags)}
+		old.ID, r.module, shown(folder), here, quoted([]string{"lopen", "-C", folder, "run", r.module}), r.module, quoted(flags))}
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // screen is the person in front of one run or of several: on a terminal a status line for each

@@ -10,7 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // pane is what one run has of the screen. Where several runs have one, each of its lines begins
@@ -43,7 +44,7 @@ func (p *pane) prefix() string {
 // prefix, and nobody can be asked there.
 func (p *pane) streams(a *app) *app {
 	own := *a
-	own.stdout, own.stderr = plain.New(&prefixed{pane: p, to: a.stdout}), plain.New(&prefixed{pane: p, to: a.stderr})
+	own.stdout, own.stderr = terminal.New(&prefixed{pane: p, to: a.stdout}), terminal.New(&prefixed{pane: p, to: a.stderr})
 	return &own
 }
 
@@ -87,7 +88,7 @@ const maxBegun = 16 << 10
 // prefixed writes whole lines above the status lines, each with the prefix of its pane.
 type prefixed struct {
 	pane   *pane
-	to     *plain.Stream
+	to     *terminal.Stream
 	output bool   // of a command, in place of lopen's own text
 	held   []byte // Guarded by screen.mu: the line that was begun.
 }

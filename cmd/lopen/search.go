@@ -14,9 +14,9 @@ import (
 
 	"github.com/lopen-dev/lopen/cache/search"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newSearch(a *app) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cache"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newSectionShow(a *app) *cobra.Command {
@@ -21,7 +22,7 @@ func newSectionShow(a *app) *cobra.Command {
 			}
 			s, err := o.Find(args[1])
 			if errors.Is(err, cache.ErrNoSection) {
-				return fmt.Errorf("%w in %s; list them: lopen section list %s", err, args[0], args[0])
+				return fmt.Errorf("%w in %s; list them: lopen section list %s", err, args[0], plain.Quote(args[0]))
 			}
 			if err != nil {
 				return err

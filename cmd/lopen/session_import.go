@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/bundle"
 	"github.com/lopen-dev/lopen/lifecycle/carry"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newSessionImport(a *app) *cobra.Command {
@@ -80,9 +81,9 @@ func (a *app) imports(ctx context.Context, store *lifecycle.Store, from carry.So
 	a.showProjectFiles(report, last)
 	switch {
 	case unfinished != "":
-		fmt.Fprintf(a.stderr, "go on with: lopen session resume %s\n", unfinished)
+		fmt.Fprintf(a.stderr, "go on with: lopen session resume %s\n", plain.Quote(unfinished))
 	case last != "":
-		fmt.Fprintf(a.stderr, "look at it: lopen session show %s\n", last)
+		fmt.Fprintf(a.stderr, "look at it: lopen session show %s\n", plain.Quote(last))
 	}
 	return err
 }
@@ -119,6 +120,6 @@ func (a *app) showProjectFiles(r *carry.Report, id string) {
 	}
 	fmt.Fprintf(a.stderr, ": %s\n", strings.Join(names, ", "))
 	if r.Checkpoints > 0 && id != "" {
-		fmt.Fprintf(a.stderr, "look at what the checkpoints bring back: lopen checkpoint rewind last --session %s --scope files --force --dry-run\n", id)
+		fmt.Fprintf(a.stderr, "look at what the checkpoints bring back: lopen checkpoint rewind last --session %s --scope files --force --dry-run\n", plain.Quote(id))
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"slices"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/agents"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // imported is what --json prints of session import --from.
@@ -262,11 +262,11 @@ func (a *app) showImported(agent string, report *imported, taken []string) {
 		fmt.Fprintf(a.stderr, "not read: %s\n", plain.Line(why))
 	}
 	for _, m := range report.Moved {
-		fmt.Fprintf(a.stderr, "%s is gone and had %s of %s; if it was this project, type: lopen session import --from %s %s\n",
-			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, agent, quoted([]string{m.Path}))
+		fmt.Fprintf(a.stderr, "%s is gone and had %s of %s; if it was this project, type: lopen session import --from %s\n",
+			shown(m.Cwd), plain.Some(m.Histories, "session"), agent, plain.Quote(agent, m.Path))
 	}
 	for _, id := range report.Trashed {
-		fmt.Fprintf(a.stderr, "%s is in the trash and was not taken again; it comes back by: lopen session restore %s\n", id, id)
+		fmt.Fprintf(a.stderr, "%s is in the trash and was not taken again; it comes back by: lopen session restore %s\n", id, plain.Quote(id))
 	}
 	if report.Old > 0 {
 		fmt.Fprintf(a.stderr, "%s left out: import_retention would not keep them\n", plain.Some(report.Old, "older session"))
@@ -280,6 +280,6 @@ func (a *app) showImported(agent string, report *imported, taken []string) {
 			plain.Some(report.Others, "session"), quoted(report.from))
 	}
 	if len(taken) > 0 {
-		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", taken[len(taken)-1])
+		fmt.Fprintf(a.stderr, "look at one: lopen session show %s --messages\n", plain.Quote(taken[len(taken)-1]))
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // sessionRow is a session as `session list --json` prints it; the names are
@@ -215,7 +215,7 @@ func row(store *lifecycle.Store, info lifecycle.Info, long bool) sessionRow {
 	if info.Err != nil {
 		r.Error, r.newer = info.Err.Error(), errors.Is(info.Err, lifecycle.ErrFutureVersion)
 		if !r.newer {
-			r.advice = "session " + r.ID + " cannot be read: lopen session recover " + r.ID
+			r.advice = "session " + r.ID + " cannot be read: lopen session recover " + plain.Quote(r.ID)
 		}
 		return r
 	}

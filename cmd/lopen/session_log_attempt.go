@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // attemptsOf keeps the attempts of a record that are of a task, by its ID. "" keeps all.
@@ -132,7 +131,7 @@ func (p attemptPrinter) files(a *record.Attempt) {
 // judgement prints how the check ended, and why the attempt failed or was not counted.
 func (p attemptPrinter) judgement(a *record.Attempt) {
 	if a.Check != nil {
-		p.field("check", fmt.Sprintf("%s: exit %d after %s", trust.Line(a.Check.Command), a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond))
+		p.field("check", fmt.Sprintf("%s: exit %d after %s", plain.Shell(a.Check.Command), a.Check.Exit, time.Duration(a.Check.Ms)*time.Millisecond))
 	}
 	p.field("failed", plain.Line(a.Failure))
 	p.field("problem", plain.Line(a.Problem))

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // recordRow is a record as `session log --json` prints it.

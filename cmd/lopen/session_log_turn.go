@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // turnsOf is what the log of a session takes from its State: who made it, and what was asked. The zero

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/output"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // newest prints the newest of the attempts that are asked for.

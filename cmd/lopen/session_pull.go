@@ -10,11 +10,11 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newSessionPull(a *app) *cobra.Command {
@@ -119,7 +119,7 @@ func (a *app) bringFiles(ctx context.Context, store *lifecycle.Store, id session
 	}
 	if files.Moved() && !made {
 		return 0, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("the files are not brought: the session left the repository at %s, and here it is at %s\n  bring them:                      git checkout %s, and then lopen session pull %s\n  go on with the files as they are: lopen run %s",
-			commitName(files.Target.Git), commitName(files.Git), files.Target.Git.Head, id, id.Module)}
+			commitName(files.Target.Git), commitName(files.Git), plain.Quote(files.Target.Git.Head), id, id.Module)}
 	}
 	if left := unsaved(files); len(left) > 0 {
 		return 0, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("the files are not brought: changed here and neither committed nor left by a session: %s\n  bring them:                      commit these, or git stash -u, and then lopen session pull %s\n  go on with the files as they are: lopen run %s", firstOf(left), id, id.Module)}

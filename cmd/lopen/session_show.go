@@ -11,14 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -179,7 +178,7 @@ func (a *app) showCommand(h *session.Header) {
 		fmt.Fprintf(w, "agent     %s (%s)\n", opened(own.Agent, own.AgentSession, openSession(own, recipes)), h.Origin)
 	}
 	if h.Settings.Check != "" {
-		fmt.Fprintf(w, "check     %s\n", trust.Line(h.Settings.Check))
+		fmt.Fprintf(w, "check     %s\n", plain.Shell(h.Settings.Check))
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 

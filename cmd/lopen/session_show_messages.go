@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 

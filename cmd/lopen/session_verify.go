@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // reportRow is a session as `session verify --json` prints it.
@@ -226,7 +226,7 @@ func (r reportRow) String() string {
 		fmt.Fprintf(&b, "  %s\n", r.Error)
 	}
 	if r.RequiresValidation {
-		fmt.Fprintf(&b, "  it was recovered and is not accepted: lopen session verify %s --accept\n", r.ID)
+		fmt.Fprintf(&b, "  it was recovered and is not accepted: lopen session verify %s --accept\n", plain.Quote(r.ID))
 	}
 	for _, f := range r.Faults {
 		if f.Length == 0 && f.Kind == "torn" {

@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newTransactionRollback(a *app) *cobra.Command {
@@ -81,5 +82,5 @@ func undoOf(t *sidecar.Transaction) string {
 	if t.Before == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": lopen undo --session %s takes that back", t.Session)
+	return fmt.Sprintf(": lopen undo --session %s takes that back", plain.Quote(t.Session))
 }

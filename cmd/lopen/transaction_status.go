@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/sidecar"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newTransactionStatus(a *app) *cobra.Command {
@@ -56,7 +56,7 @@ func (a *app) showTransaction(all *transactions, st sidecar.Status) {
 		fmt.Fprintf(w, "commit       %s\n", plain.Line(st.Commit))
 	}
 	if st.State == sidecar.InProgress {
-		fmt.Fprintf(a.stderr, "end it: lopen transaction commit %s, or rollback\n", st.ID)
+		fmt.Fprintf(a.stderr, "end it: lopen transaction commit %s, or rollback\n", plain.Quote(st.ID))
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // base returns the commit at which the branch of a module begins, "" for HEAD: that of the modules

@@ -9,10 +9,10 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/awake"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // workPoll is the pause between two questions for a module while other machines work on those that

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 	"github.com/lopen-dev/lopen/plan"
 )
 
@@ -118,7 +118,7 @@ func TestAPanicOfOneRun(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	a := &app{}
-	a.stdout, a.stderr = plain.Streams(&out, &out)
+	a.stdout, a.stderr = terminal.Streams(&out, &out)
 	m := &member{module: "auth", begun: true, turn: plan.Turn{After: []string{"db"}}}
 	s := newScreen(t.Context(), a)
 	defer s.stop()

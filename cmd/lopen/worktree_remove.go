@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 func newWorktreeRemove(a *app) *cobra.Command {
@@ -183,7 +183,7 @@ func (v *worktreeView) removable(ctx context.Context, rows []worktreeRow, row *w
 		if row.Session == r.Session {
 			then = row.Branch
 		}
-		return refuse("session %s is not complete and goes on there: lopen run %s\n  to give it up: lopen session delete %s, and then lopen worktree remove %s", r.Session, r.Module, r.Session, then)
+		return refuse("session %s is not complete and goes on there: lopen run %s\n  to give it up: lopen session delete %s, and then lopen worktree remove %s", r.Session, r.Module, plain.Quote(r.Session), plain.Quote(then))
 	}
 	if err := v.elsewhere(ctx, row); err != nil {
 		return refuse("%v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/envelope"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/process"
 )
 
@@ -62,9 +63,9 @@ func Modes(root writer.FS) Check {
 	case err != nil:
 		return Failed(f.Name, err)
 	case !writer.Mine(info):
-		f.Found, f.Mend = "it belongs to another user", "sudo chown -R $(id -un) "+root.Name()+", or run as its owner"
+		f.Found, f.Mend = "it belongs to another user", "sudo chown -R $(id -un) "+plain.Quote(root.Name())+", or run as its owner"
 	case info.Mode().Perm()&0o077 != 0:
-		f.Found, f.Mend = fmt.Sprintf("others may look into it (%v)", info.Mode().Perm()), "chmod 700 "+root.Name()
+		f.Found, f.Mend = fmt.Sprintf("others may look into it (%v)", info.Mode().Perm()), "chmod 700 "+plain.Quote(root.Name())
 	}
 	return f
 }

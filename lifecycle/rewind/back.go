@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // maxNamed bounds the paths that an error names.
@@ -135,7 +136,7 @@ func HowToFinish(id session.ID, r *session.Rewinding) string {
 		does = "takes it back"
 	}
 	return fmt.Sprintf("whatever opens the session next %s: lopen checkpoint create --session %s; to leave what may not be changed as it is: lopen checkpoint rewind %s --session %[2]s --force --yes; to leave all files as they are now: lopen checkpoint rewind --give-up --session %[2]s",
-		does, id, short(r.To))
+		does, id, plain.Quote(short(r.To)))
 }
 
 // short returns the ID of a checkpoint as messages show it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // errNothing means that no task was completed in a transaction.
@@ -25,8 +26,8 @@ func conflict(id string, paths []string) error {
 		names[i] = quoted(names[i])
 	}
 	return fmt.Errorf("commit transaction %[1]s: main of the side-car has other changes of %[2]s%[3]s since: nothing was changed\n"+
-		"  give main all files as the transaction has them: lopen transaction commit %[1]s --force\n"+
-		"  or give it up:                                   lopen transaction rollback %[1]s", id, strings.Join(names, ", "), more)
+		"  give main all files as the transaction has them: lopen transaction commit %[4]s --force\n"+
+		"  or give it up:                                   lopen transaction rollback %[4]s", id, strings.Join(names, ", "), more, plain.Quote(id))
 }
 
 // Commit squashes the branch of a transaction into one commit on main, which has the session's
@@ -55,11 +56,11 @@ func (s *Store) Commit(ctx context.Context, t *Transaction, src Source, subject 
 		return "", err
 	}
 	if len(all) == 0 {
-		return "", fmt.Errorf("commit transaction %s: %w; lopen transaction rollback %s ends it", t.ID, errNothing, t.ID)
+		return "", fmt.Errorf("commit transaction %s: %w; lopen transaction rollback %s ends it", t.ID, errNothing, plain.Quote(t.ID))
 	}
 	tip, err := s.ref(mainRef)
 	if err == nil && tip == "" {
-		err = damaged(s.repo, mainRef, "the branch is missing; lopen transaction commit "+t.ID+" --remake makes it again from the checkpoints")
+		err = damaged(s.repo, mainRef, "the branch is missing; lopen transaction commit "+plain.Quote(t.ID)+" --remake makes it again from the checkpoints")
 	}
 	if err != nil {
 		return "", err

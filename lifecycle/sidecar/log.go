@@ -13,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Commit is a commit of the side-car.
@@ -103,7 +104,7 @@ func (s *Store) tip(t *Transaction) (string, error) {
 	tip, err := s.ref(refOf(t.ID))
 	if err == nil && tip == "" {
 		err = fmt.Errorf("transaction %s: the branch %s is not in the side-car %s: %w; make it again from the checkpoints: lopen transaction commit %s --remake",
-			t.ID, branchOf(t.ID), s.repo.Name(), folder.ErrNotFound, t.ID)
+			t.ID, branchOf(t.ID), s.repo.Name(), folder.ErrNotFound, plain.Quote(t.ID))
 	}
 	return tip, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // When says between which moments a difference arose, and so whose it is.
@@ -272,7 +273,7 @@ func (r *Result) noteTakenBack(id, verb string, when When) {
 }
 
 func (r *Result) typed(verb, id string) string {
-	return "lopen plan " + verb + " " + r.module + " " + id
+	return "lopen plan " + plain.Quote(verb, r.module, id)
 }
 
 func (r *Result) note(k NoteKind, id string) { r.Notes = append(r.Notes, Note{Kind: k, Task: id}) }

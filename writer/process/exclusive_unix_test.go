@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // The lock of a command that made it exclusive is found, and its group is ended.
@@ -49,7 +51,7 @@ func TestOrphanWithoutARecordIsNamed(t *testing.T) {
 	require.Zero(t, o.PGID)
 	require.Contains(t, o.String(), o.path)
 	if groupHolds(cmd.Process.Pid, o.file, "") == unknown {
-		require.Equal(t, "find it with: fuser '"+o.path+"'; and end it with: kill PID", o.ByHand())
+		require.Equal(t, "find it with: fuser "+plain.Quote(o.path)+"; and end it with: kill PID", o.ByHand())
 		return
 	}
 	pid := strconv.Itoa(cmd.Process.Pid)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/internal/proc"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -69,21 +70,28 @@ func (o *Orphan) CanEnd() bool { return o.group || len(o.strays) > 0 }
 
 // ByHand says how to end it without lopen.
 func (o *Orphan) ByHand() string {
-	strays := strings.Trim(fmt.Sprint(pids(o.started())), "[]")
+	strays := numbers(pids(o.started()))
 	switch {
 	case o.group:
-		return strings.TrimSpace("kill -- -" + strconv.Itoa(o.PGID) + " " + strays)
-	case o.Alive && strays != "":
-		return "kill " + strays
+		return "kill -- " + plain.Quote(slices.Concat([]string{strconv.Itoa(-o.PGID)}, strays)...)
+	case o.Alive && len(strays) > 0:
+		return "kill " + plain.Quote(strays...)
 	}
 	return byHand(o.path, pids(o.others))
 }
 
 func byHand(path string, pids []int) string {
 	if len(pids) == 0 {
-		return "find it with: fuser '" + strings.ReplaceAll(path, "'", `'\''`) + "'; and end it with: kill PID"
+		return "find it with: fuser " + plain.Quote(path) + "; and end it with: kill PID"
 	}
-	return "end it with: kill " + strings.Trim(fmt.Sprint(pids), "[]")
+	return "end it with: kill " + plain.Quote(numbers(pids)...)
+}
+
+func numbers(pids []int) (words []string) {
+	for _, pid := range pids {
+		words = append(words, strconv.Itoa(pid))
+	}
+	return words
 }
 
 func listed(all []Stray) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A lastLine is how an agent's output ends when it cannot work: the whole line, as it was

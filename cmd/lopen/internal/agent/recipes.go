@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 

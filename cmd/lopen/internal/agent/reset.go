@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // maxReset is the farthest that a limit's end is believed to be away.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // saying is what agents and their providers say about one kind of problem.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/agents"
 	"github.com/lopen-dev/lopen/lifecycle/redact"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // maxHistories bounds what of the agents' own histories is searched, in bytes of their files. The
@@ -109,13 +109,13 @@ func (a *Agents) opener(all []agents.History) func(source string, h *Hit) {
 		head, _ := of[source].Head() // one that cannot be read says nothing
 		cwd, hidden := a.Hide.String(head.Cwd)
 		h.Cwd = cwd
-		h.Open = trust.Quote([]string{"lopen", "session", "import", "--from", h.Agent, h.Path})
+		h.Open = plain.Quote("lopen", "session", "import", "--from", h.Agent, h.Path)
 		if a.Open == nil || hidden > 0 || strings.HasPrefix(h.Session, "-") { // which the agent would take for a flag
 			return
 		}
 		info, err := os.Stat(head.Cwd)
 		if argv := a.Open(h.Agent, h.Session); err == nil && info.IsDir() && filepath.IsAbs(head.Cwd) && len(argv) > 0 {
-			h.Open = trust.Quote([]string{"cd", head.Cwd}) + " && " + trust.Quote(argv)
+			h.Open = plain.Quote("cd", head.Cwd) + " && " + plain.Quote(argv...)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/search"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Query is what is looked for. What is zero does not matter.
@@ -181,7 +181,7 @@ func (c *corpus) hit(h *search.Hit) Hit {
 		c.open(h.Source, &out)
 	case out.Session == "":
 		out.Line = h.Number + uint64(h.Lines)
-		out.Open = trust.Quote([]string{"sed", "-n", fmt.Sprintf("%d,%dp", out.Line, out.Line+20), c.shown[h.Source]})
+		out.Open = plain.Quote("sed", "-n", fmt.Sprintf("%d,%dp", out.Line, out.Line+20), c.shown[h.Source])
 	case h.Number >= inherited:
 		out.Open = c.command("session", "show", out.Session, "--messages", "--full")
 	default:
@@ -196,7 +196,7 @@ func (c *corpus) command(args ...string) string {
 	if len(lopen) == 0 {
 		lopen = []string{"lopen"}
 	}
-	return trust.Quote(slices.Concat(lopen, args))
+	return plain.Quote(slices.Concat(lopen, args)...)
 }
 
 // sessions adds those of the store.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/output"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // maxDenied bounds the refused permissions that are recorded of an attempt.

@@ -13,12 +13,12 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/process"
 )
 

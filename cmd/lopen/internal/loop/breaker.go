@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // tripsAt is the number of empty starts in a row, at two units or more, that open the circuit

@@ -10,6 +10,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // checkpoint makes a checkpoint, or only looks at the files if checkpoints are off, and returns
@@ -76,7 +77,7 @@ func (r *runner) loadPast(ctx context.Context) (*lifecycle.Past, error) {
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
 	} else {
 		for _, c := range past.Changed {
-			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, c.Task)
+			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, plain.Quote(c.Task))
 		}
 	}
 	return past, r.recordKilled(past.Cut)

@@ -6,6 +6,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // next returns the unit that runs next, with its leaves. An empty unit means that nothing is
@@ -60,7 +61,7 @@ func (r *runner) stuck(in selected, waiting []tasks.Waiting) error {
 	if len(outside) > 0 {
 		r.report()
 		return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
-			fmt.Sprintf("nothing else that is selected can run: run first what it waits for, lopen run %s --task %s", r.cfg.Module, outside[0])})
+			fmt.Sprintf("nothing else that is selected can run: run first what it waits for, lopen run %s --task %s", r.cfg.Module, plain.Quote(outside[0]))})
 	}
 	return r.pause(session.TriggerPaused, session.ExitPaused, &Exit{ExitUser,
 		fmt.Sprintf("nothing can run: %d tasks wait for each other or for what is not there; mend their \"after:\" in %s", len(waiting), lifecycle.PlanPath(r.cfg.Module))})

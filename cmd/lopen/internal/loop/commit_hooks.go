@@ -9,6 +9,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // afterHooks runs the check again if the hooks of a commit changed files: what is committed is
@@ -39,7 +40,7 @@ func (r *runner) afterHooks(ctx context.Context, unit string, leaves []string, m
 	if len(left) > 0 {
 		r.cfg.UI.Warn("a hook changed files that are not in the commit: %s", list(left))
 	}
-	return r.checkAfterHooks(ctx, unit, leaves, "git show "+shortHash(made.Hash))
+	return r.checkAfterHooks(ctx, unit, leaves, "git show "+plain.Quote(shortHash(made.Hash)))
 }
 
 // byHooks returns which of the files that are left differing from HEAD after a commit the hooks

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // maxSubject is where the subject of a commit is cut, in runes, as git's own tools do.
@@ -57,11 +57,10 @@ func oneLine(s string) string {
 
 // byHand returns the commands that commit paths.
 func byHand(paths []string, subject string) string {
-	words := filesOf(paths)
-	if words == someFiles {
-		return "git status; git add -- FILES; git commit -m " + trust.Quote([]string{subject})
+	if filesOf(paths) == someFiles {
+		return "git status; git add -- FILES; git commit -m " + plain.Quote(subject)
 	}
-	return "git add -- " + words + " && git commit -m " + trust.Quote([]string{subject}) + " -- " + words
+	return "git add -- " + filesOf(paths) + " && git commit -m " + plain.Quote(subject) + " -- " + filesOf(paths)
 }
 
 // someFiles stands in a command for files that are not named.
@@ -73,7 +72,7 @@ func filesOf(paths []string) string {
 	if len(paths) == 0 || len(paths) > few {
 		return someFiles
 	}
-	return trust.Quote(paths)
+	return plain.Quote(paths...)
 }
 
 func shortHash(hash string) string { return hash[:min(len(hash), 10)] }

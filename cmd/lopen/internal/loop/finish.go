@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // finish ends a run that has nothing left to run.
@@ -109,7 +109,7 @@ func Skipped(st *session.State, s Selection) string {
 	case 0:
 		return ""
 	case 1:
-		return fmt.Sprintf("%s; to have it done after all: lopen plan revive %s %s", ids[0], st.ID().Module, ids[0])
+		return fmt.Sprintf("%s; to have it done after all: lopen plan revive %s %s", ids[0], st.ID().Module, plain.Quote(ids[0]))
 	}
 	return fmt.Sprintf("%s; to have one done after all: lopen plan revive %s TASK", list(ids), st.ID().Module)
 }
@@ -134,7 +134,7 @@ func Differs(st *session.State) string {
 // WasSkipped returns the Exit of a run of a part of the plan that has skipped tasks.
 func WasSkipped(st *session.State, s Selection) *Exit {
 	if t, ok := st.Task(s.From); ok && s.From == s.Through && len(t.Children) == 0 {
-		return &Exit{ExitUser, fmt.Sprintf("%s was skipped; to have it done after all: lopen plan revive %s %s", t.ID, st.ID().Module, t.ID)}
+		return &Exit{ExitUser, fmt.Sprintf("%s was skipped; to have it done after all: lopen plan revive %s %s", t.ID, st.ID().Module, plain.Quote(t.ID))}
 	}
 	return &Exit{ExitUser, fmt.Sprintf("%s is not done, skipped: %s", s, Skipped(st, s))}
 }

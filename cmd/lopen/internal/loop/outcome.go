@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // saveOutcome appends the iteration to the metrics and the attempt to the tasks' logs, and makes

@@ -6,6 +6,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Selection is the part of a plan that a run works on: from the begin of one task to the end
@@ -22,13 +23,13 @@ func (s Selection) Flags() string {
 	case s == Selection{}:
 		return ""
 	case s.From == s.Through:
-		return " --task " + s.From
+		return " --task " + plain.Quote(s.From)
 	case s.Through == "":
-		return " --from " + s.From
+		return " --from " + plain.Quote(s.From)
 	case s.From == "":
-		return " --through " + s.Through
+		return " --through " + plain.Quote(s.Through)
 	}
-	return " --from " + s.From + " --through " + s.Through
+	return " --from " + plain.Quote(s.From) + " --through " + plain.Quote(s.Through)
 }
 
 // String names the selection in a sentence.

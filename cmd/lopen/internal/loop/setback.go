@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/rewind"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // setBack sets back the files that a failed unit changed to what they were before its first
@@ -209,13 +210,13 @@ func (r *runner) unstage(ctx context.Context, paths []string) {
 // checkpoint to which its files were set back, by its ID or a prefix of that; before:TASK would
 // be the checkpoint before the last attempt only.
 func ShowFailed(id session.ID, task, to string) string {
-	return fmt.Sprintf("lopen checkpoint diff %s failed:%s --session %s", to, task, id)
+	return fmt.Sprintf("lopen checkpoint diff %s --session %s", plain.Quote(to, "failed:"+task), id)
 }
 
 // RestoreFailed returns the command that brings back what a failed task left, without changes of
 // others since then.
 func RestoreFailed(id session.ID, task string) string {
-	return fmt.Sprintf("lopen checkpoint restore failed:%s --session %s", task, id)
+	return fmt.Sprintf("lopen checkpoint restore %s --session %s", plain.Quote("failed:"+task), id)
 }
 
 // checkAgain runs the check again for the unit for which it passed last, after a unit failed. If
@@ -238,9 +239,9 @@ func (r *runner) checkAgain(ctx context.Context, failed string) error {
 	if err := r.checked(checked); err != nil || failure == "" {
 		return err
 	}
-	what, see := "passed for "+r.name(g.unit), "lopen checkpoint diff after:"+g.unit
+	what, see := "passed for "+r.name(g.unit), "lopen checkpoint diff "+plain.Quote("after:"+g.unit)
 	if g.begun {
-		what, see = "passed before the first task", "lopen checkpoint diff before:"+g.unit
+		what, see = "passed before the first task", "lopen checkpoint diff "+plain.Quote("before:"+g.unit)
 	}
 	text := fmt.Sprintf("the check %q %s and fails after %s failed: %s", r.check, what, r.name(failed), failure)
 	r.emit(event{Event: eventNeeded, Task: failed, Name: r.name(failed), Text: text})

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // Shared is what several runs of one process share: the limits of their agents, and a budget

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/plan/criteria"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // Differences are how a module's specification differs from what it was when the plan was made of

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // Waits are the durations of waits for which no agent gives a time. Only tests change them,

@@ -8,8 +8,8 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/agent"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // readyTimeout bounds the command that finds out whether an agent can work.

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // The bounds of a prompt's parts, in bytes. Together with the template, and 32 KiB of the

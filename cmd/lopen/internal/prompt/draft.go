@@ -14,6 +14,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Source is what the prompts of a run are written from.
@@ -296,7 +297,7 @@ func (d *Draft) failures(all []Failure) {
 		out.Check, cut[1] = tail(f.Check, most)
 		d.p.Failures = append(d.p.Failures, out)
 		d.part(fmt.Sprintf("failure of attempt %d", f.Attempt), len(out.Failure)+len(out.Output)+len(out.Check),
-			cut[0] || cut[1], "lopen session log --task "+path.Base(d.p.TaskID))
+			cut[0] || cut[1], "lopen session log --task "+plain.Quote(path.Base(d.p.TaskID)))
 	}
 	d.p.Last = &d.p.Failures[0]
 }

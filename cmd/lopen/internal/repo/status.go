@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Head is where HEAD is.
@@ -119,7 +121,7 @@ func (r *Repository) Switch(ctx context.Context, branch string) error {
 		return err
 	}
 	if _, err := r.Git(ctx, Command{Args: []string{"merge-base", "--is-ancestor", "refs/heads/" + branch, "HEAD"}}); ExitOf(err) == 1 {
-		return fmt.Errorf("branch %s has commits that HEAD has not: type git switch %s", branch, branch)
+		return fmt.Errorf("branch %s has commits that HEAD has not: type git switch %s", branch, plain.Quote(branch))
 	} else if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // endings say why a run ended, by its exit reason.
@@ -65,23 +66,23 @@ func next(rep *Report, st *session.State) (all []Step) {
 	step := func(what string, commands ...string) { all = append(all, Step{what, commands}) }
 	switch st.Header().Origin {
 	case session.OriginHook:
-		step("look at what each prompt changed", "lopen session log "+rep.Session+" --task ''")
+		step("look at what each prompt changed", "lopen session log "+plain.Quote(rep.Session, "--task", ""))
 		return all
 	case session.OriginImport:
-		step("read what was said", "lopen session show "+rep.Session+" --messages")
+		step("read what was said", "lopen session show "+plain.Quote(rep.Session, "--messages"))
 		return all
 	}
 	if rep.Ended == "" {
-		step("watch it, or pause it after the task at work", "lopen session watch "+rep.Session, "lopen session pause "+rep.Module)
+		step("watch it, or pause it after the task at work", "lopen session watch "+plain.Quote(rep.Session), "lopen session pause "+rep.Module)
 	}
 	if len(rep.Failures) > 0 {
-		step("read what a task printed", fmt.Sprintf("lopen session output %s --session %s", rep.Failures[0].Task.Task, rep.Session))
+		step("read what a task printed", "lopen session output "+plain.Quote(rep.Failures[0].Task.Task, "--session", rep.Session))
 	}
 	over := rep.Progress.Done+rep.Progress.Skipped == rep.Progress.Total
 	switch {
 	case rep.Ended == "":
 	case st.Header().RequiresValidation:
-		step("accept the recovered session", "lopen session verify "+rep.Session+" --accept")
+		step("accept the recovered session", "lopen session verify "+plain.Quote(rep.Session, "--accept"))
 	case over:
 	case len(rep.Failures) > 0:
 		step("mend what failed, and run again", "lopen run "+rep.Module)
@@ -89,7 +90,7 @@ func next(rep *Report, st *session.State) (all []Step) {
 		step("go on", "lopen run "+rep.Module)
 	}
 	if n := len(rep.Unchanged); n > 0 {
-		step(fmt.Sprintf("%d done without changing a file; to have one done again", n), fmt.Sprintf("lopen plan untick %s %s", rep.Module, rep.Unchanged[0]))
+		step(fmt.Sprintf("%d done without changing a file; to have one done again", n), "lopen plan untick "+plain.Quote(rep.Module, rep.Unchanged[0]))
 	}
 	return all
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Part is one module of several that were worked on together.

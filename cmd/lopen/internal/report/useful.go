@@ -3,7 +3,7 @@ package report
 import (
 	"strings"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 const (

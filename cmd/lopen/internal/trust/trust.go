@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -25,81 +24,12 @@ type Command struct {
 
 func (c Command) String() string {
 	if c.Shell != "" {
-		return "sh -c " + Quote([]string{c.Shell})
+		return "sh -c " + plain.Quote(c.Shell)
 	}
-	return Quote(c.Argv)
+	return plain.Quote(c.Argv...)
 }
 
 func (c Command) equal(d Command) bool { return c.Shell == d.Shell && slices.Equal(c.Argv, d.Argv) }
-
-// Quote writes a command on one line as a shell would have to be given it. A word in
-// which a rune is not printable, or that has many spaces in a row, is written as $'...'
-// with those bytes in octal, as bash, zsh and POSIX.1-2024 understand it: whoever reads
-// the line sees each byte that would run.
-func Quote(argv []string) string {
-	words := make([]string, len(argv))
-	for i, w := range argv {
-		switch {
-		case !showsAll(w):
-			words[i] = escaped(w)
-		case w == "" || strings.ContainsFunc(w, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@%+,", r))
-		}):
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		default:
-			words[i] = w
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// Line is a command for sh -c as it is where that is one line on which everything is
-// seen, else as Quote writes it.
-func Line(shell string) string {
-	if showsAll(shell) {
-		return shell
-	}
-	return escaped(shell)
-}
-
-// gap is a number of spaces that may push what follows out of sight.
-const gap = "        "
-
-// showsAll says that a text hides nothing from who sees it on a line.
-func showsAll(s string) bool {
-	return utf8.ValidString(s) && !strings.Contains(s, gap) && !strings.ContainsFunc(s, func(r rune) bool { return !plain.Printable(r) })
-}
-
-// escaped writes a word as $'...'. Octal has three digits whatever follows; \x and \u
-// have as many as the shell and its locale please.
-func escaped(s string) string {
-	b := []byte("$'")
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		if strings.HasPrefix(s, gap) {
-			size = len(s) - len(strings.TrimLeft(s, " "))
-			b = append(b, strings.Repeat(`\040`, size)...)
-			s = s[size:]
-			continue
-		}
-		switch {
-		case r == '\'' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, `\n`...)
-		case r == '\t':
-			b = append(b, `\t`...)
-		case plain.Printable(r) && !(r == utf8.RuneError && size == 1):
-			b = append(b, s[:size]...)
-		default:
-			for i := range size {
-				b = fmt.Appendf(b, `\%03o`, s[i])
-			}
-		}
-		s = s[size:]
-	}
-	return string(append(b, '\''))
-}
 
 // A Store keeps one user's approvals.
 type Store struct{ dir string }

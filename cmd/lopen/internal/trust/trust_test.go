@@ -3,7 +3,6 @@ package trust_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/plain"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 )
 
@@ -178,50 +176,4 @@ func TestDefaultDir(t *testing.T) {
 	dir, err := trust.DefaultDir(func(k string) string { return env[k] })
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(env["XDG_STATE_HOME"], "lopen"), dir)
-}
-
-func FuzzQuote(f *testing.F) {
-	for _, s := range []string{
-		"", "plain", "two words", "it's", `"$HOME"`, "a\nb", "-n", "*", "ä", `\`, "\x1b[2Jit's", "\u202e1", "\xff7", `\x` + "\r", "a" + strings.Repeat(" ", 99) + "b",
-	} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, word string) {
-		if strings.ContainsRune(word, 0) {
-			t.Skip("no argument can hold a NUL")
-		}
-		quoted := trust.Quote([]string{word})
-		require.Equal(t, quoted, plain.Line(quoted), "nothing is left to be shown otherwise")
-		require.NotContains(t, quoted, "        ")
-		shell := "sh"
-		if strings.HasPrefix(quoted, "$'") {
-			if shell = "bash"; !found(shell) {
-				t.Skip("there is no bash, which understands $'...'")
-			}
-		}
-		out, err := exec.Command(shell, "-c", "printf '%s|' "+quoted+" next").Output()
-		require.NoError(t, err)
-		require.Equal(t, word+"|next|", string(out))
-	})
-}
-
-func found(command string) bool { _, err := exec.LookPath(command); return err == nil }
-
-func TestQuoteShowsWhatRuns(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"make test":                "'make test'",
-		"grep Größe":               "'grep Größe'",
-		"evil #\x1b[2K\rmake test": `$'evil #\033[2K\015make test'`,
-		"it's\n\tevil\\":           `$'it\'s\n\tevil\\'`,
-		"\u202etset ekam":          `$'\342\200\256tset ekam'`,
-		"make\u00a0test":           `$'make\302\240test'`,
-		"\x9b7":                    `$'\2337'`,
-		"make test" + strings.Repeat(" ", 9) + "&": `$'make test` + strings.Repeat(`\040`, 9) + "&'",
-		"\u3164\u2800\ufe0f":                       `$'\343\205\244\342\240\200\357\270\217'`,
-	} {
-		require.Equal(t, want, trust.Quote([]string{in}))
-	}
-	require.Equal(t, "make test && lint", trust.Line("make test && lint"))
-	require.Equal(t, `$'true\nstatus    complete'`, trust.Line("true\nstatus    complete"))
 }

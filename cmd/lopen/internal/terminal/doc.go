@@ -1,4 +1,4 @@
-// Package plain writes to terminals, pipes and files what the command did not make up
+// Package terminal writes to terminals, pipes and files what the command did not make up
 // itself: names, paths, commands, messages of errors, an agent's output.
 //
 // A [Stream] stands around stdout and one around stderr, once, where they come from, so
@@ -30,4 +30,4 @@
 //
 // All methods may be called by several goroutines. Each Write is one piece. Two streams
 // of [Streams] that lead to terminals share a lock and what colour is set.
-package plain
+package terminal

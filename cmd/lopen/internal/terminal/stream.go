@@ -1,4 +1,4 @@
-package plain
+package terminal
 
 import (
 	"io"
@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // A Stream is stdout or stderr of the command, or a file of its own.
@@ -214,7 +216,7 @@ func (v *view) draw(p []byte) {
 func (v *view) rune(p []byte) int {
 	r, n := utf8.DecodeRune(p)
 	v.draw(nil)
-	v.s.device.out = appendRune(v.s.device.out, r, p[:n], v.json)
+	v.s.device.out = plain.AppendRune(v.s.device.out, r, p[:n], v.json)
 	return n
 }
 

@@ -45,16 +45,16 @@ func Line(s string) string {
 		case '\t':
 			b = append(b, `\t`...)
 		default:
-			b = appendRune(b, r, s[:size], false)
+			b = AppendRune(b, r, s[:size], false)
 		}
 		s = s[size:]
 	}
 	return string(b)
 }
 
-// appendRune appends a rune, which was decoded from raw, as it is shown: in a text or
+// AppendRune appends a rune, which was decoded from raw, as it is shown: in a text or
 // between the quotation marks of JSON.
-func appendRune[T string | []byte](b []byte, r rune, raw T, json bool) []byte {
+func AppendRune[T string | []byte](b []byte, r rune, raw T, json bool) []byte {
 	invalid := r == utf8.RuneError && len(raw) == 1
 	switch {
 	case !invalid && Visible(r):

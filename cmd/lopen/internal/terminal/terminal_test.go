@@ -1,4 +1,4 @@
-package plain
+package terminal
 
 import (
 	"bytes"
@@ -12,10 +12,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
-// terminal is a stream that believes to lead to a terminal.
-func terminal() (*Stream, *bytes.Buffer) {
+// onTerminal is a stream that believes to lead to a terminal.
+func onTerminal() (*Stream, *bytes.Buffer) {
 	var b bytes.Buffer
 	s := New(&b)
 	s.terminal = true
@@ -57,7 +59,7 @@ func TestText(t *testing.T) {
 				require.NoError(t, s.Close())
 				require.Equal(t, c.want, b.String(), "%q", pieces)
 			})
-			require.Equal(t, strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(c.want), Line(c.in))
+			require.Equal(t, strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(c.want), plain.Line(c.in))
 		})
 	}
 }
@@ -93,7 +95,7 @@ func TestOutputOnATerminal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			splits(t, c.in, func(pieces ...string) {
-				s, b := terminal()
+				s, b := onTerminal()
 				write(t, s.Output(), pieces...)
 				require.NoError(t, s.Close())
 				require.Equal(t, c.want, b.String(), "%q", pieces)
@@ -135,7 +137,7 @@ func TestByteForByteIntoAPipe(t *testing.T) {
 	write(t, s.Content(), text)
 	require.Equal(t, text+text, b.String())
 
-	on, shown := terminal()
+	on, shown := onTerminal()
 	write(t, on.Content(), text)
 	require.Equal(t, `\x1b[2J\xff\u202e\r`+"\n", shown.String())
 }
@@ -220,32 +222,32 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, at uint16) {
 		i := min(int(at), len(text))
-		s, b := terminal()
+		s, b := onTerminal()
 		write(t, s.Output(), text[:i], text[i:])
 		require.NoError(t, s.Close())
 		requirePlain(t, b.String())
 		require.Equal(t, style{}, s.device.set)
 
-		whole, c := terminal()
+		whole, c := onTerminal()
 		write(t, whole.Output(), text)
 		require.NoError(t, whole.Close())
 		require.Equal(t, c.String(), b.String(), "split at %d", i)
 
-		s, b = terminal()
+		s, b = onTerminal()
 		write(t, s, text[:i], text[i:])
 		require.NoError(t, s.Close())
 		requirePlain(t, b.String())
 		require.NotContains(t, b.String(), "\x1b")
 
-		requirePlain(t, Line(text))
-		require.NotContains(t, Line(text), "\n")
-		require.NotContains(t, Line(text), "\x1b")
+		requirePlain(t, plain.Line(text))
+		require.NotContains(t, plain.Line(text), "\n")
+		require.NotContains(t, plain.Line(text), "\x1b")
 
 		data, err := json.Marshal(text)
 		require.NoError(t, err)
 		var want, got string
 		require.NoError(t, json.Unmarshal(data, &want))
-		s, b = terminal()
+		s, b = onTerminal()
 		write(t, s.JSON(), string(data[:min(i, len(data))]), string(data[min(i, len(data)):]))
 		requirePlain(t, b.String())
 		require.NoError(t, json.Unmarshal(b.Bytes(), &got))
