@@ -28,8 +28,8 @@ var ofCommit = []mutant{
 	},
 	{
 		"repo: git has a time limit", "cmd/lopen/internal/repo/command.go",
-		"Timeout: c.Limit,",
-		"Timeout: 20 * time.Second,",
+		"Timeout: cmp.Or(c.Limit, Patience),",
+		"Timeout: cmp.Or(20*time.Second, c.Limit),",
 		"./cmd/lopen/internal/repo", "TestAHookThatHangs",
 	},
 	{

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/terminal"
 )
 
@@ -35,6 +36,8 @@ type app struct {
 	out     outputFlags
 
 	fetchedFrom string // where the session is that is shown; "" for one of this machine
+
+	begun *repo.Begin // what git ran when the run began that this command is; nil before
 
 	warnedIgnored bool // that the project's config.json holds what it may not
 }

@@ -336,7 +336,7 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 		}
 	}
 	if err == nil {
-		err = errors.Join(r.rememberCheck(store, &cfg, values), r.commitsTo(ctx, project, &cfg))
+		err = errors.Join(r.rememberCheck(store, &cfg, values), r.commitsTo(ctx, project, sess, &cfg))
 	}
 	if err != nil {
 		return errors.Join(err, closeStore(sess))

@@ -15,15 +15,51 @@ import (
 // A committing repository is the one that a run commits to.
 type committing struct {
 	*repo.Repository
-	// approve is called after a first commit: it makes the project another one for approvals.
-	approve func(ctx context.Context)
+	run     *runCall
+	project string
+	fresh   bool // nobody has worked in its work tree
+}
+
+// Begin is as [loop.Repository] says. What git runs in a work is what it ran when the work began, and an agent
+// of another module may have changed that since.
+func (c *committing) Begin(ctx context.Context, changed func(names []string)) error {
+	begun, err := c.Repository.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	r := c.run
+	if home := r.begun; home != nil || r.tree != c.project {
+		main, err := r.openRepository(ctx, c.project)
+		if err != nil {
+			return err
+		}
+		if home == nil {
+			if home, err = main.Begin(ctx); err != nil {
+				return err
+			}
+		}
+		if begun = begun.In(home, c.fresh && r.crew != nil); len(main.Changed(ctx)) > 0 {
+			begun = home
+		}
+	}
+	r.begun, c.Repository = begun, c.From(begun, changed)
+	return nil
+}
+
+// openRepository opens the repository of a folder. Once a run has begun, git runs there what it ran then.
+func (a *app) openRepository(ctx context.Context, folder string) (*repo.Repository, error) {
+	found, err := repo.Open(ctx, folder, a.environ)
+	if err != nil {
+		return nil, err
+	}
+	return found.From(a.begun, nil), nil
 }
 
 // CommitFiles is [repo.Repository.CommitFiles].
-func (c committing) CommitFiles(ctx context.Context, what repo.Commit) (repo.Made, error) {
+func (c *committing) CommitFiles(ctx context.Context, what repo.Commit) (repo.Made, error) {
 	made, err := c.Repository.CommitFiles(ctx, what)
-	if err == nil && made.First {
-		c.approve(context.WithoutCancel(ctx))
+	if err == nil && made.First { // which makes the project another one for approvals
+		c.run.approveAgain(context.WithoutCancel(ctx), c.project)
 	}
 	return made, err
 }
@@ -66,12 +102,12 @@ func (r *runCall) canCommit(ctx context.Context, store *lifecycle.Store) (err er
 
 // commitsTo has a run commit to the repository of its work tree, which is known when the
 // session is.
-func (r *runCall) commitsTo(ctx context.Context, project string, cfg *loop.Config) error {
+func (r *runCall) commitsTo(ctx context.Context, project string, sess *lifecycle.Session, cfg *loop.Config) error {
 	if !cfg.Commit {
 		return nil
 	}
 	found, err := r.repository(ctx, cfg.Branch)
-	cfg.Repository = committing{found, func(ctx context.Context) { r.approveAgain(ctx, project) }}
+	cfg.Repository = &committing{found, r, project, unused(sess.State())}
 	return err
 }
 
@@ -84,7 +120,7 @@ func (r *runCall) repository(ctx context.Context, branch bool) (*repo.Repository
 		}
 		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("--commit: %v", err)}
 	}
-	found, err := repo.Open(ctx, r.tree, r.environ)
+	found, err := r.openRepository(ctx, r.tree)
 	if err != nil {
 		return nil, refused(err)
 	}

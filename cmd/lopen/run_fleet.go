@@ -237,7 +237,7 @@ func (r *runCall) commitBrought(ctx context.Context, store *lifecycle.Store, id 
 		if err != nil {
 			return err
 		}
-		own, err := repo.Open(ctx, st.Header().Worktree.Folder(store.Project().Name()), r.environ)
+		own, err := r.openRepository(ctx, st.Header().Worktree.Folder(store.Project().Name()))
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func worktreesOf(top string) string { return top + "-worktrees" }
 // beside returns the project's repository and the commit at which a work tree beside it begins. It
 // fails where none could be made.
 func (r *runCall) beside(ctx context.Context, home string) (*repo.Repository, string, error) {
-	own, err := repo.Open(ctx, home, r.environ)
+	own, err := r.openRepository(ctx, home)
 	if err != nil {
 		return nil, "", &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("--worktree: %v", err)}
 	}
@@ -104,7 +104,7 @@ func (r *runCall) workTree(ctx context.Context, store *lifecycle.Store, sess *li
 			return "", err
 		}
 	}
-	if w.Branch != "" && st.NumIterations() == 0 && st.ActiveTask() == "" {
+	if w.Branch != "" && unused(st) {
 		if err := r.makeTree(ctx, home, folder, w); err != nil {
 			return "", err
 		}
@@ -114,6 +114,9 @@ func (r *runCall) workTree(ctx context.Context, store *lifecycle.Store, sess *li
 	}
 	return folder, nil
 }
+
+// unused says of a session that nothing was started in it.
+func unused(st *session.State) bool { return st.NumIterations() == 0 && st.ActiveTask() == "" }
 
 // gitWorktree stands for the hooks and filters of a project's repository in the user's approvals:
 // whoever typed --worktree there has approved them, as with git worktree add.
@@ -141,7 +144,7 @@ func (a *app) admitWorktree(ctx context.Context, home string, typed bool) error 
 // makeTree makes the work tree of a session, unless it is there.
 func (r *runCall) makeTree(ctx context.Context, home, folder string, w *session.Worktree) error {
 	defer r.crew.byItself()() // for as long as it takes: the lock of MakeWorktree has a limit
-	own, err := repo.Open(ctx, home, r.environ)
+	own, err := r.openRepository(ctx, home)
 	if err != nil {
 		return err
 	}

@@ -148,14 +148,33 @@ func (w *workCall) startHere(ctx context.Context, named []string) error {
 	if w.dryRun {
 		return w.printOrder(all)
 	}
-	if w.repo, err = repo.Open(ctx, w.project, w.environ); err == nil && len(all.members) > 0 {
-		return w.work(ctx, all)
-	}
 	if len(all.members) == 0 { // all is done; without a repository there is nothing to merge
+		w.repo, _ = w.openRepository(ctx, w.project)
 		w.sayMerge(ctx, all)
 		return nil
 	}
-	return err
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	return w.work(ctx, all)
+}
+
+// begin opens the repository, on which git runs from now on what it runs now, and says what that is and where
+// the work trees are.
+func (w *workCall) begin(ctx context.Context) (err error) {
+	if w.repo, err = w.openRepository(ctx, w.project); err != nil {
+		return err
+	}
+	if w.begun, err = w.repo.Begin(ctx); err != nil {
+		return err
+	}
+	w.repo = w.repo.From(w.begun, nil)
+	hooks := "no hook"
+	if names := w.begun.Hooks(); len(names) > 0 {
+		hooks = "the hooks: " + strings.Join(names, ", ")
+	}
+	fmt.Fprintf(w.stderr, "each module has a git work tree in %s and a commit for each task; git runs %s\n", shown(worktreesOf(w.repo.Top)), hooks)
+	return nil
 }
 
 // work works through the modules and reports.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/awake"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/writer/plain"
@@ -52,7 +51,7 @@ func (w *workCall) startFleet(ctx context.Context, named []string, opts lifecycl
 	if w.dryRun {
 		return fleetError(f, w.printPlans(ctx, f))
 	}
-	if w.repo, err = repo.Open(ctx, w.project, w.environ); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	w.pruneQuietly(ctx, w.store, w.values)

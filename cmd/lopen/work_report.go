@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/report"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/plain"
@@ -70,7 +69,7 @@ func (w *workCall) uncommitted(ctx context.Context, m *member) string {
 	if err != nil || m.branch == "" || child.Killed() {
 		return ""
 	}
-	tree, err := repo.Open(ctx, st.Header().Worktree.Folder(w.project), w.environ)
+	tree, err := w.openRepository(ctx, st.Header().Worktree.Folder(w.project))
 	if err != nil {
 		if child.Killed() { // meanwhile
 			return ""

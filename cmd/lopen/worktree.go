@@ -49,7 +49,7 @@ type worktreeView struct {
 }
 
 func (a *app) worktrees(ctx context.Context, store *lifecycle.Store) (*worktreeView, error) {
-	own, err := repo.Open(ctx, store.Project().Name(), a.environ)
+	own, err := a.openRepository(ctx, store.Project().Name())
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (v *worktreeView) state(ctx context.Context, row *worktreeRow) error {
 // uncommitted names what is not committed in a work tree; "" for nothing. Git runs the filters of
 // the repository for it.
 func (a *app) uncommitted(ctx context.Context, folder string) (string, error) {
-	there, err := repo.Open(ctx, folder, a.environ)
+	there, err := a.openRepository(ctx, folder)
 	if err != nil {
 		return "", err
 	}

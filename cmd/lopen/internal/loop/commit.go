@@ -19,6 +19,9 @@ import (
 // Repository is the project's own repository; see [repo.Repository] for what each call
 // promises.
 type Repository interface {
+	// Begin has git run from now on what it runs at this moment. changed gets the names of what is another
+	// one when git is started later.
+	Begin(ctx context.Context, changed func(names []string)) error
 	Head(ctx context.Context) (repo.Head, error)
 	Differing(ctx context.Context) ([]string, error)
 	Switch(ctx context.Context, branch string) error
@@ -29,8 +32,6 @@ type Repository interface {
 	Has(ctx context.Context, commit string) (bool, error)
 	Unstage(ctx context.Context, paths []string) error
 }
-
-var _ Repository = (*repo.Repository)(nil)
 
 // maxHeld bounds how many files may differ from HEAD when a run that commits begins: their
 // names are in the State.
@@ -67,7 +68,11 @@ func (r *runner) beginCommits(ctx context.Context, past *lifecycle.Past) error {
 	}
 	r.commits = commits{touched: map[string]map[string]bool{}, begun: map[string]string{}, own: map[string]bool{}, held: map[string]bool{}}
 	c := &r.commits
-	if err := r.onBranch(ctx); err != nil {
+	err := r.onBranch(ctx)
+	if err == nil { // a branch may have a configuration of its own
+		err = r.cfg.Repository.Begin(ctx, r.sayChanged)
+	}
+	if err != nil {
 		return r.cannotCommit(ctx, err)
 	}
 	pending := ""
@@ -105,6 +110,19 @@ func (r *runner) beginCommits(ctx context.Context, past *lifecycle.Past) error {
 	}
 	r.cfg.UI.Say("%s is done, and the last run ended before it was committed", r.name(pending))
 	return r.commit(ctx, pending, leaves)
+}
+
+// sayChanged names once what is not what git ran when the run began, and says what becomes of that.
+func (r *runner) sayChanged(names []string) {
+	var fresh []string
+	for _, name := range names {
+		if key := "since the begin: " + name; !r.warned[key] {
+			r.warned[key], fresh = true, append(fresh, r.quote(name))
+		}
+	}
+	if len(fresh) > 0 {
+		r.cfg.UI.Warn("not as git had it when the run began: %s; commits are made without hooks, with the filters, attributes and names of then", list(fresh))
+	}
 }
 
 // onBranch puts HEAD on the branch that the run commits on.

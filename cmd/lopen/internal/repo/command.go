@@ -2,9 +2,11 @@ package repo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -33,6 +35,7 @@ type Command struct {
 	Input []byte        // of stdin; nil is the null device
 	Limit time.Duration // 0 is Patience
 	alone bool          // as the commands in alone
+	inert bool          // run no hook and no monitor, and fetch nothing
 
 	inherit *os.File // kept open in git and what it starts; nil is none
 }
@@ -44,21 +47,13 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	r, release, err := r.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	out := &bounded{}
-	cmd := child.Command{Argv: append([]string{"git"}, c.Args...), Dir: c.Dir, Env: r.environ,
-		Stdout: out, Timeout: c.Limit, Grace: grace, Keep: !c.alone && !slices.Contains(alone, c.Args[0]), EndsWithUs: true}
-	if cmd.Dir == "" {
-		cmd.Dir = r.folder
-	}
-	if cmd.Timeout == 0 {
-		cmd.Timeout = Patience
-	}
-	if c.inherit != nil {
-		cmd.Inherit = []*os.File{c.inherit}
-	}
-	if c.Index != "" {
-		cmd.Env = append(slices.Clip(cmd.Env), "GIT_INDEX_FILE="+c.Index)
-	}
+	cmd := r.process(c, out)
 	run := child.Run
 	if c.Input != nil {
 		run = func(ctx context.Context, cmd child.Command) (child.Result, error) {
@@ -84,9 +79,27 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 	return out.data.Bytes(), failed
 }
 
+// process is the process of a start of git, which prints to out.
+func (r *Repository) process(c Command, out io.Writer) child.Command {
+	cmd := child.Command{Argv: []string{"git"}, Dir: cmp.Or(c.Dir, r.folder), Env: slices.Clip(r.environ),
+		Stdout: out, Timeout: cmp.Or(c.Limit, Patience), Grace: grace, Keep: !c.alone && !slices.Contains(alone, c.Args[0]), EndsWithUs: true}
+	if c.inert {
+		cmd.Argv = append(cmd.Argv, "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath="+os.DevNull)
+		cmd.Env = append(cmd.Env, "GIT_ALLOW_PROTOCOL=none")
+	}
+	if c.inherit != nil {
+		cmd.Inherit = []*os.File{c.inherit}
+	}
+	if c.Index != "" {
+		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+c.Index)
+	}
+	cmd.Argv = append(cmd.Argv, c.Args...)
+	return cmd
+}
+
 // alone are commands that end at once and start no program, hooks included (diff-index with
 // --cached, commit-tree without -S): they need no keeper, which would cost more than they do.
-var alone = []string{"rev-parse", "symbolic-ref", "log", "rev-list", "diff-tree", "check-ignore", "merge-base", "var", "hash-object", "diff-index", "write-tree", "commit-tree"}
+var alone = []string{"rev-parse", "symbolic-ref", "log", "rev-list", "diff-tree", "check-ignore", "merge-base", "var", "hash-object", "diff-index", "write-tree", "commit-tree", "config"}
 
 // An Error is a start of git that failed.
 type Error struct {

@@ -60,6 +60,11 @@ func (r *Repository) CommitFiles(ctx context.Context, c Commit) (Made, error) {
 		c.Limit = Patience
 	}
 	deadline := time.Now().Add(c.Limit)
+	r, release, err := r.held(ctx)
+	if err != nil {
+		return Made{}, err
+	}
+	defer release()
 	made, err := r.commit(ctx, c, deadline)
 	if errors.Is(err, ErrHead) {
 		branch := c.Head.Branch
@@ -359,6 +364,11 @@ func (r *Repository) staged(ctx context.Context, tree string) (map[string]string
 // nobody could do that. Of a file that is as the commit has it, what is staged otherwise was
 // staged on the way there: it is not staged any more, and unstaged has it as [Made] does.
 func (r *Repository) Refresh(ctx context.Context, hash string) (unstaged []string, err error) {
+	r, release, err := r.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	tree, err := r.line(ctx, "rev-parse", "-q", "--verify", hash+"^^{tree}")
 	if ExitOf(err) > 0 { // it has no parent
 		tree, err = r.line(ctx, "hash-object", "-t", "tree", os.DevNull)

@@ -5,6 +5,10 @@
 //
 // [Open] finds the repository, and [Repository.Git] starts git on it.
 //
+// A run lets an agent work that can write a hook or a filter. A Repository [Repository.From] a [Begin] is one
+// on which git runs what it ran at that moment: where something is another one since, git gets a common
+// directory of our own, with the configuration and the attributes of then and symlinks to the rest, and no hook.
+//
 // # What git gets
 //
 // Of the GIT_ variables of the environment, git gets those with which a person configures it,

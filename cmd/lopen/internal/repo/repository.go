@@ -29,6 +29,10 @@ type Repository struct {
 
 	folder  string
 	environ []string
+
+	begin   *Begin               // nil is that of each moment
+	changed func(names []string) // optional; see From
+	frozen  bool                 // environ is that of a Begin which is not that of this moment
 }
 
 // Open returns the repository whose work tree a folder is in, as git finds it. environ is the
@@ -51,6 +55,9 @@ func Open(ctx context.Context, folder string, environ []string) (*Repository, er
 	r.Top, r.Dir, r.Common, r.Prefix = filepath.FromSlash(lines[0]), filepath.FromSlash(lines[1]), filepath.FromSlash(lines[2]), lines[3]
 	if !filepath.IsAbs(r.Common) {
 		r.Common = filepath.Join(folder, r.Common)
+	}
+	if target, err := filepath.EvalSymlinks(r.Common); err == nil {
+		r.Common = target
 	}
 	return r, nil
 }

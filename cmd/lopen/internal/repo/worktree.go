@@ -27,11 +27,10 @@ type Worktree struct {
 // has it.
 const making = "lopen makes it"
 
-// ask starts a git that reads references and commits. It runs nothing that the repository
-// configures, so that it may be asked before anybody approved that.
+// ask starts a git that reads references and commits, so that it may be asked before anybody approved
+// what the repository configures.
 func (r *Repository) ask(ctx context.Context, args ...string) ([]byte, error) {
-	safe := []string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "protocol.allow=never"}
-	return r.Git(ctx, Command{Args: append(safe, args...), Limit: openPatience, alone: true})
+	return r.Git(ctx, Command{Args: args, Limit: openPatience, alone: true, inert: true})
 }
 
 // Worktrees returns the linked work trees of the repository, also those whose folder is gone.
@@ -108,6 +107,12 @@ func Same(a, b string) bool {
 // a work tree that nobody has worked in, which is made anew. After an error there may be such ones.
 // It waits for one in another process.
 func (r *Repository) MakeWorktree(ctx context.Context, path, branch, base string) error {
+	of := r
+	r, release, err := of.held(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	lock := r.holdMaking(ctx)
 	if lock != nil {
 		defer lock.Close()
@@ -135,10 +140,30 @@ func (r *Repository) MakeWorktree(ctx context.Context, path, branch, base string
 	default:
 		return fmt.Errorf("make work tree %s: the branch %s is there already, at another commit", path, branch)
 	}
-	if _, err := r.Git(ctx, Command{Args: args, inherit: lock}); err != nil {
+	add := Command{Args: args, inherit: lock}
+	if r.frozen {
+		err = of.addFrozen(ctx, path, add)
+	} else {
+		_, err = r.Git(ctx, add)
+	}
+	if err != nil {
 		return err
 	}
 	_, err = r.Git(ctx, Command{Args: []string{"worktree", "unlock", path}})
+	return err
+}
+
+// addFrozen has git make a work tree without files, for which it runs nothing, and then the files with the
+// configuration of the Begin. Git would write the path of that, which goes at once, into the work tree.
+func (r *Repository) addFrozen(ctx context.Context, path string, add Command) error {
+	add.Args, add.inert = slices.Insert(add.Args, 2, "--no-checkout"), true
+	if _, err := r.From(nil, nil).Git(ctx, add); err != nil {
+		return err
+	}
+	tree, err := Open(ctx, path, r.environ)
+	if err == nil {
+		_, err = tree.From(r.begin, nil).Git(ctx, Command{Args: []string{"reset", "-q", "--hard"}})
+	}
 	return err
 }
 
