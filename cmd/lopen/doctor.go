@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/writer/plain"
@@ -20,6 +22,9 @@ func newDoctor(a *app) *cobra.Command {
 				all, bad := append(store.Doctor(cmd.Context()), leftBehind(store)...), 0
 				if _, err := a.storeSettings(store, nil); err != nil {
 					all = append(all, repair.Check{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"})
+				}
+				if _, err := trust.DefaultDir(a.getenv); err != nil {
+					all = append(all, repair.Check{Name: "approvals", Found: err.Error(), Problem: true, Mend: strings.TrimSpace(hint(err))})
 				}
 				var err error
 				for _, f := range all {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cache"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/agents"
@@ -25,6 +26,7 @@ func exitCode(err error) int {
 		several *cache.AmbiguousError
 		gone    *lifecycle.WorktreeError
 		tasks   *plan.AmbiguousError
+		exposed *owner.Error
 	)
 	switch {
 	case errors.As(err, &found):
@@ -33,7 +35,7 @@ func exitCode(err error) int {
 		return exit.Code
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &gone), errors.Is(err, sidecar.ErrNoGit), errors.Is(err, repo.ErrNone):
+	case errors.As(err, &exposed), errors.As(err, &gone), errors.Is(err, sidecar.ErrNoGit), errors.Is(err, repo.ErrNone):
 		return loop.ExitUser
 	case errors.Is(err, context.Canceled):
 		return loop.ExitInterrupted
@@ -105,6 +107,7 @@ func hint(err error) string {
 		error
 		Advises() bool
 	}
+	var exposed *owner.Error
 	busy := &lifecycle.BusyError{}
 	_ = errors.As(err, &busy)
 	switch {
@@ -118,6 +121,8 @@ func hint(err error) string {
 		return "  make one: lopen init\n"
 	case errors.As(err, &gone):
 		return backAgain(gone)
+	case errors.As(err, &exposed) && exposed.Mend != nil:
+		return "  " + quoted(exposed.Mend) + "\n"
 	case errors.As(err, &bad) && errors.Is(err, lifecycle.ErrEdited):
 		return fmt.Sprintf("  take it as it was edited: lopen session recover %s --accept-edit\n  or discard the edit:      lopen session recover %s --discard-edit\n", bad.ID, bad.ID) +
 			startFresh("or start a new session:   ", bad.ID.Module)

@@ -18,11 +18,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/writer/documents"
 	"github.com/lopen-dev/lopen/writer/mount"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -65,7 +65,7 @@ func (a *app) joined(folder string) (*joining, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := documents.ReadFile(path, maxJoining)
+	data, err := owner.ReadFile(path, maxJoining)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -39,6 +39,8 @@ type app struct {
 
 	begun *repo.Begin // what git ran when the run began that this command is; nil before
 
+	warnedLast string // that an approval could not be kept
+
 	warnedIgnored bool // that the project's config.json holds what it may not
 }
 

@@ -401,8 +401,19 @@ func (r *runCall) warnPreflight(store *lifecycle.Store) {
 	}
 }
 
-// work runs the plan. While nobody watches it, the machine does not fall asleep.
+// work runs the plan, in a folder that is held open. While nobody watches it, the machine does not fall asleep.
 func (r *runCall) work(ctx context.Context, cfg loop.Config) error {
+	tree, err := documents.OpenRoot(cfg.Tree)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	if cfg.Folder, err = tree.Stat("."); err == nil && cfg.Tree != cfg.Project {
+		err = worktreeOf(cfg.Project, cfg.Tree) // once more: now it cannot become another one
+	}
+	if err != nil {
+		return err
+	}
 	if cfg.Unattended && r.crew == nil {
 		defer awake.Keep("lopen run "+r.module, &r.logger)()
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
@@ -118,7 +119,10 @@ func (r *runCall) repository(ctx context.Context, branch bool) (*repo.Repository
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("--commit: %v", err)}
+		return &loop.Exit{Code: loop.ExitUser, Reason: strings.TrimRight(fmt.Sprintf("--commit: %v\n%s", err, hint(err)), "\n")}
+	}
+	if _, err := trust.DefaultDir(r.getenv); err != nil { // git gets its configuration there
+		return nil, refused(err)
 	}
 	found, err := r.openRepository(ctx, r.tree)
 	if err != nil {

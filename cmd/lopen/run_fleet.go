@@ -29,7 +29,7 @@ func (r *runCall) openFleet(project string, values *settings.Values) (closes fun
 	}
 	f, err := r.fleetOf(project)
 	if err != nil {
-		fmt.Fprintf(r.stderr, "warning: %v\n  this run is kept on this machine alone\n", err)
+		fmt.Fprintf(r.stderr, "warning: %v\n%s  this run is kept on this machine alone\n", err, hint(err))
 	}
 	if f == nil {
 		if values.Replicate == "task" {

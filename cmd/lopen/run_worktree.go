@@ -11,6 +11,7 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/repo"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -76,10 +77,30 @@ func (r *runCall) beside(ctx context.Context, home string) (*repo.Repository, st
 	if err != nil {
 		return nil, "", err
 	}
-	if err := os.Mkdir(worktreesOf(own.Top), 0o777); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // work trees have the user's own mode
-		return nil, "", fmt.Errorf("--worktree: make the folder of the work trees, beside the project: %w", err)
+	return own, base, makeTrees(worktreesOf(own.Top))
+}
+
+// makeTrees makes the folder of the work trees, unless it is there.
+func makeTrees(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("--worktree: make the folder of the work trees, beside the project: %w", err)
 	}
-	return own, base, nil
+	return ownTrees(dir)
+}
+
+// ownTrees refuses a folder of work trees in which another user could put something in the place of one: CMD and
+// the check would run on their files. Who may write above it can do that to the project as well.
+func ownTrees(dir string) error {
+	err := owner.Alone(dir)
+	var exposed *owner.Error
+	if !errors.As(err, &exposed) {
+		return nil // what is not there is named as the work tree
+	}
+	mend := "have its owner or root remove it, or put the project into a folder of your own: the next run makes one"
+	if exposed.Mend != nil {
+		mend = quoted(exposed.Mend)
+	}
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("--worktree: %v: another user could put other files in the place of a work tree there\n  %s", exposed, mend)}
 }
 
 // resolved is a path without symlinks: a work tree has one name, whichever way leads to it.
@@ -100,12 +121,7 @@ func (r *runCall) workTree(ctx context.Context, store *lifecycle.Store, sess *li
 		return folder, nil
 	}
 	if w.Branch != "" {
-		if err := r.admitWorktree(ctx, home, r.worktree); err != nil {
-			return "", err
-		}
-	}
-	if w.Branch != "" && unused(st) {
-		if err := r.makeTree(ctx, home, folder, w); err != nil {
+		if err := r.ownTree(ctx, home, folder, st); err != nil {
 			return "", err
 		}
 	}
@@ -113,6 +129,32 @@ func (r *runCall) workTree(ctx context.Context, store *lifecycle.Store, sess *li
 		return "", &lifecycle.WorktreeError{Folder: folder, Worktree: *w, Err: err}
 	}
 	return folder, nil
+}
+
+// ownTree makes the work tree that lopen is to make for a session, and insists on that nobody else can replace it.
+func (r *runCall) ownTree(ctx context.Context, home, folder string, st *session.State) error {
+	if err := r.admitWorktree(ctx, home, r.worktree); err != nil {
+		return err
+	}
+	w := st.Header().Worktree
+	if err := ownTrees(treesAbove(w, folder)); err != nil || !unused(st) {
+		return err
+	}
+	if err := makeTrees(treesAbove(w, folder)); err != nil {
+		return err
+	}
+	return r.makeTree(ctx, home, folder, w)
+}
+
+// treesAbove is the folder of the work trees in which lopen made the one that has a folder.
+func treesAbove(w *session.Worktree, folder string) string {
+	made := strings.TrimPrefix(w.Branch, loop.BranchPrefix)
+	for dir := folder; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == made {
+			return filepath.Dir(dir)
+		}
+	}
+	return filepath.Dir(folder)
 }
 
 // unused says of a session that nothing was started in it.

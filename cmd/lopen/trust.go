@@ -15,13 +15,7 @@ func newTrust(a *app) *cobra.Command {
 	return group("trust", "List and revoke the commands that you approved", newTrustList(a), newTrustRevoke(a))
 }
 
-func (a *app) approvals() (*trust.Store, error) {
-	dir, err := trust.DefaultDir(a.getenv)
-	if err != nil {
-		return nil, err
-	}
-	return trust.Open(dir), nil
-}
+func (a *app) approvals() (*trust.Store, error) { return trust.OpenDefault(a.getenv) }
 
 // known is what a project's approvals are given for: its repository, else its folder. One
 // that cannot be looked at has the approvals of its folder, which are none unless they
@@ -45,6 +39,9 @@ func (a *app) approve(store *trust.Store, project trust.Project, c trust.Command
 		return
 	}
 	if err := store.Approve(project, c); err != nil {
-		fmt.Fprintf(a.stderr, "warning: the approval of a command could not be kept: %v\n", err)
+		if text := fmt.Sprintf("the approval of a command could not be kept: %v\n%s", err, hint(err)); text != a.warnedLast {
+			fmt.Fprintf(a.stderr, "warning: %s", text)
+			a.warnedLast = text
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,11 +170,8 @@ func (w *workCall) begin(ctx context.Context) (err error) {
 		return err
 	}
 	w.repo = w.repo.From(w.begun, nil)
-	hooks := "no hook"
-	if names := w.begun.Hooks(); len(names) > 0 {
-		hooks = "the hooks: " + strings.Join(names, ", ")
-	}
-	fmt.Fprintf(w.stderr, "each module has a git work tree in %s and a commit for each task; git runs %s\n", shown(worktreesOf(w.repo.Top)), hooks)
+	hooks := cmp.Or(strings.Join(w.begun.Hooks(), ", "), "none")
+	fmt.Fprintf(w.stderr, "work trees: %s, one for each module, with a commit for each task; hooks that run there: %s\n", shown(worktreesOf(w.repo.Top)), hooks)
 	return nil
 }
 

@@ -67,11 +67,8 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 // would not do: an agent that is confined to it and to the project could write a filter into
 // the configuration before git reads it.
 func Scratch(getenv func(string) string) (string, error) {
-	state, err := trust.DefaultDir(getenv)
+	state, err := trust.MakeDir(getenv)
 	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(state, 0o700); err != nil {
 		return "", err
 	}
 	if left, err := filepath.Glob(filepath.Join(state, "git-*")); err == nil {

@@ -336,10 +336,28 @@ func (r *runner) runCheck(ctx context.Context, unit string, env []string, deadli
 	return &session.CheckResult{Command: r.check, Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: unit}, failure, tail, nil
 }
 
+// sameFolder ends the run if another folder is in the place of the work tree: its files may be anybody's.
+func (r *runner) sameFolder() error {
+	if r.cfg.Folder == nil {
+		return nil
+	}
+	info, err := os.Stat(r.cfg.Tree)
+	if err == nil && os.SameFile(info, r.cfg.Folder) {
+		return nil
+	}
+	if err := r.clearActive(session.TriggerPaused); err != nil {
+		return err
+	}
+	return r.pause(session.TriggerPaused, session.ExitFailed, &Exit{ExitUser, fmt.Sprintf("%s is not the folder any more that the run began in, so nothing is started there: bring that back, then %s", plain.Line(r.cfg.Tree), r.resumeHint())})
+}
+
 // supervise runs one process. The process inherits a lock by which the next holder of the
 // session finds it. well reports whether the agent of a command ended well; supervise records
 // that for the next holder. It is nil for a check.
 func (r *runner) supervise(ctx context.Context, c child.Command, deadline time.Time, well func(child.Result) bool) (child.Result, error) {
+	if err := r.sameFolder(); err != nil {
+		return child.Result{}, err
+	}
 	c.Grace, c.IdleTimeout, c.Keep = defaultGrace, r.cfg.idle(), true
 	if !deadline.IsZero() {
 		c.Timeout = max(time.Until(deadline), time.Millisecond)

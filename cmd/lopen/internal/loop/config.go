@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"io/fs"
 	"text/template"
 	"time"
 
@@ -22,6 +23,7 @@ type Config struct {
 	Module    string
 	Project   string           // absolute path
 	Tree      string           // absolute path of the work tree; the command and the check run in it
+	Folder    fs.FileInfo      // of the work tree, which is open: nothing is started in another one at its path; optional
 	Documents prompt.Documents // of the project
 	Environ   []string         // of the command, the check and OnEvent; LOPEN_* are added
 

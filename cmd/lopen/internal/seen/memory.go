@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/writer/documents"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -79,7 +79,7 @@ func (m *Memory) note(key string, sum [sha256.Size]byte) error {
 
 // Noted reports whether sum is what was noted last.
 func (m *Memory) Noted(key string, sum [sha256.Size]byte) bool {
-	data, err := documents.ReadFile(m.path(key), maxNote)
+	data, err := owner.ReadFile(m.path(key), maxNote)
 	if err != nil {
 		return false
 	}

@@ -3,6 +3,7 @@ package seen_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -109,4 +110,19 @@ func TestOldNotesGo(t *testing.T) {
 	m.Note("other", [32]byte{1})
 	require.True(t, m.Noted("new", [32]byte{1}))
 	require.Len(t, notes(t, state), 2)
+}
+
+// A note that another user could have written is none.
+func TestNotesOfOthers(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("who may write is not known")
+	}
+	state := t.TempDir()
+	m := of(state, "/p")
+	m.Note("k", [32]byte{1})
+	require.NoError(t, os.Chmod(notes(t, state)[0], 0o602))
+	require.False(t, m.Noted("k", [32]byte{1}))
+	require.NoError(t, os.Chmod(notes(t, state)[0], 0o600))
+	require.True(t, m.Noted("k", [32]byte{1}))
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -32,13 +32,50 @@ func (c Command) String() string {
 func (c Command) equal(d Command) bool { return c.Shell == d.Shell && slices.Equal(c.Argv, d.Argv) }
 
 // A Store keeps one user's approvals.
-type Store struct{ dir string }
+type Store struct {
+	dir string
+	err error // why there are none, and none can be kept
+}
 
 // Open returns the approvals in a folder, which need not exist.
 func Open(dir string) *Store { return &Store{dir: dir} }
 
-// DefaultDir is $XDG_STATE_HOME/lopen, or what the system has in its place.
+// OpenDefault returns the approvals in [DefaultDir]. If that is not believed, each call says so.
+func OpenDefault(getenv func(string) string) (*Store, error) {
+	dir, err := DefaultDir(getenv)
+	var exposed *owner.Error
+	if err != nil && !errors.As(err, &exposed) {
+		return nil, err
+	}
+	return &Store{dir, err}, nil
+}
+
+// DefaultDir is $XDG_STATE_HOME/lopen, or what the system has in its place. The error is an [*owner.Error] if other
+// users may write there: then nothing there is believed.
 func DefaultDir(getenv func(string) string) (string, error) {
+	dir, err := stateDir(getenv)
+	if err == nil {
+		err = owner.Private(dir, getenv("HOME"))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: nothing there is believed, and nothing is kept there; XDG_STATE_HOME names another folder", err)
+	}
+	return dir, nil
+}
+
+// MakeDir is DefaultDir, which is made where there is none.
+func MakeDir(getenv func(string) string) (string, error) {
+	dir, err := DefaultDir(getenv)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	return DefaultDir(getenv) // somebody else may have made it meanwhile
+}
+
+func stateDir(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "lopen"), nil
 	}
@@ -184,6 +221,9 @@ func (s *Store) Revoke(match func(Project) bool) (int, error) {
 
 // each calls fn with every project's file, and joins what went wrong.
 func (s *Store) each(fn func(path string, r record) error) error {
+	if s.err != nil {
+		return s.err
+	}
 	paths, err := filepath.Glob(filepath.Join(s.dir, "approved-*.json"))
 	if err != nil {
 		return fmt.Errorf("list approvals: %w", err)
@@ -201,6 +241,9 @@ func (s *Store) each(fn func(path string, r record) error) error {
 
 // file returns the path of a project's file, and the project with the folder's real path.
 func (s *Store) file(p Project) (string, Project, error) {
+	if s.err != nil {
+		return "", p, s.err
+	}
 	folder, err := filepath.Abs(p.Folder)
 	if err == nil {
 		folder, err = filepath.EvalSymlinks(folder)
@@ -227,7 +270,7 @@ const maxApprovals = 16 << 20
 var errDamaged = errors.New("the file of approvals is damaged and counts as empty")
 
 func read(path string) (record, error) {
-	data, err := documents.ReadFile(path, maxApprovals)
+	data, err := owner.ReadFile(path, maxApprovals)
 	if errors.Is(err, os.ErrNotExist) {
 		return record{}, nil
 	}
