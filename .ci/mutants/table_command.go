@@ -51,8 +51,8 @@ var ofCommand = []mutant{
 	},
 	{
 		"on_event: an event has no credentials", "cmd/lopen/internal/loop/event.go",
-		"plain.Clip(r.sess.Redact(e.Name), maxEventName)",
-		"plain.Clip(e.Name, maxEventName)",
+		"plain.Clip(r.sess.Redact(text), most)",
+		"plain.Clip(text, most)",
 		"./cmd/lopen/internal/loop", "TestEventsComeInOrder",
 	},
 	{
@@ -110,11 +110,6 @@ var ofCommand = []mutant{
 		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run_config.go",
 		from: `if old.Check != "" {`, to: `if true {`,
 		pkg: "./cmd/lopen", test: "TestScripts/trust",
-	},
-	{
-		what: "prompt: no text ends its fence", file: "cmd/lopen/internal/prompt/bounds.go",
-		from: "max(longest+1, 3)", to: "3",
-		pkg: "./cmd/lopen/internal/prompt", test: "TestFence",
 	},
 	{
 		what: "prompt: its parts are bounded", file: "cmd/lopen/internal/prompt/bounds.go",

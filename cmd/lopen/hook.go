@@ -18,6 +18,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/agents"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -203,7 +204,7 @@ func (h *hookCall) await(w *turns.Worker) error {
 	}
 }
 
-// reply tells the agent, by what it reads of a hook.
+// reply tells the agent, by what it reads of a hook. The agent shows both texts to the person.
 func (h *hookCall) reply(r hookReply) error {
 	var out struct {
 		Decision string `json:"decision,omitempty"`
@@ -211,10 +212,10 @@ func (h *hookCall) reply(r hookReply) error {
 		Message  string `json:"systemMessage,omitempty"`
 	}
 	if r.Warn != "" {
-		out.Message = "lopen: " + r.Warn
+		out.Message = plain.Told("lopen: " + r.Warn)
 	}
 	if r.Block != "" {
-		out.Decision, out.Reason = "block", r.Block
+		out.Decision, out.Reason = "block", plain.Told(r.Block)
 	}
 	if out.Message == "" && out.Decision == "" {
 		return nil

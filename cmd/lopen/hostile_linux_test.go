@@ -25,8 +25,9 @@ import (
 	"github.com/lopen-dev/lopen/writer/envelope"
 )
 
-// evil steers a terminal in each way there is, and hides what it does.
-const evil = "\x1b]0;title\x07\x1b]52;c;eA==\x1b\\\x1b[?1049h\x1b[2J\x1b[8m\x1b[31m\x08\u009b2J\u0085\u202etxt\u2066\u200b\u3164\x7f"
+// evil steers a terminal in each way there is, and hides what it does. Where it is Markdown it loads an image and is a
+// link, and where a shell is given it without quotes it runs PWNED.
+const evil = "$(PWNED)'$(PWNED)`PWNED`;PWNED![a](http://x.example/p.png)<img src=x>\x1b]0;title\x07\x1b]52;c;eA==\x1b\\\x1b[?1049h\x1b[2J\x1b[8m\x1b[31m\x08\u009b2J\u0085\u202etxt\u2066\u200b\u3164\x7f"
 
 // forged begins a line that lopen did not write.
 const forged = "\nFORGED"
@@ -173,6 +174,7 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 				out := onTerminal(t, dir, words...)
 				requireHarmless(t, out)
 				requireNoForgedLine(t, out, c.content)
+				requireQuoted(t, out)
 				if i > 0 && !*allHostile {
 					return
 				}
@@ -244,7 +246,7 @@ func hostileProject(t *testing.T) string {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	put("TODO.md", "- [ ] task one\n- [ ] task two\n- [ ] third "+evil+" \xff\n- [ ]none"+evil+"\n\n## Part "+evil+"\n\n- [ ] last\n")
+	put("TODO.md", "- [ ] task one\n- [ ] task two\n- [ ] third "+evil+" `![b](http://x.example/b.png)` \xff\n- [ ]none"+evil+"\n\n## Part "+evil+"\n\n- [ ] last\n")
 	put("prd.json", `[{"id":"a\u001b[2J\u202e\nFORGED","title":"b\u001b[2J\u202e\nFORGED","x\u001b[2J\u202e":"- [ ] c\u001b[2J","dependencies":["d\u001b[2J\u202e\nFORGED"]}]`)
 	put("issues.json", `[{"number":1,"title":"b\u001b[2J\u202e\nFORGED","body":"- [-] c\u001b[2J\u202e\n- [ ] d\u001b[2J, blocked by #9","labels":["e\u001b[2J\u202e\nFORGED"]},{"number":2,"title":"\u001b[2J\u202e\nFORGED","state":"closed","stateReason":"not_planned"}]`)
 	put("blocked.md", "- [ ] one <!-- after: no"+evil+" -->\n")
@@ -253,7 +255,7 @@ func hostileProject(t *testing.T) string {
 	put("docs/requirements/m/RESEARCH-two.md", "---\ntopic: ["+evil+"\n---\n# x\n")
 	put(hostileFile, evil+forged+"\n")
 	require.NoError(t, os.Symlink(evil, filepath.Join(dir, "link")))
-	put("agent.sh", "printf '"+strings.ReplaceAll(evil, "\\", "\\\\")+" \\rover\\n\\033[41mred\\n' | tee -a file.txt\nprintf '"+strings.ReplaceAll(evil, "\\", "\\\\")+"' >&2\necho x >\"new$(date +%N)\"\n")
+	put("agent.sh", "printf '"+shellText(evil)+" \\rover\\n\\033[41mred\\n' | tee -a file.txt\nprintf '"+shellText(evil)+"' >&2\necho x >\"new$(date +%N)\"\n")
 	put("fail.sh", "sh agent.sh; exit 1\n")
 	must(t, dir, "plan", "create", "m", "--from", "TODO.md")
 	for _, m := range []string{"edited", "broken", "held"} {
@@ -296,9 +298,13 @@ func hostileProject(t *testing.T) string {
 	put("docs/requirements/m/SPECIFICATION.md", before+"## New "+evil+"\n\ntext\n\n"+hostileCriteria("some words that stay, reworded "+evil, "quite another"+evil))
 	put(".lopen/modules/late/plan.md", "---\nafter: [\"no\\e[2J\\u202E\\nFORGED\"]\n---\n- [ ] one\n")
 	hostileHistory(t, dir, put)
-	put("inner/.git/HEAD", "ref: refs/heads/main\n") // a project of its own, where nothing of it is known
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".lopen"), 0o755)) // and doctor says what to type
+	put("inner/.git/HEAD", "ref: refs/heads/main\n")                  // a project of its own, where nothing of it is known
 	return dir
 }
+
+// shellText is a text for printf of a shell, between single quotes.
+func shellText(s string) string { return strings.NewReplacer(`\`, `\\`, "'", `'\''`).Replace(s) }
 
 // hostileCriteria is the end of a specification.
 func hostileCriteria(all ...string) string {

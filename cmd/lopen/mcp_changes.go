@@ -13,7 +13,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/plain"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // changesSince is the data of changes_since.
@@ -150,13 +149,13 @@ func (t *toolAnswer) addDiff(ctx context.Context, found *changesSince, cps *chai
 // roomForDiff is how many bytes of JSON a diff may have in an answer that has the files already. Some is
 // left for what is said about them.
 func roomForDiff(found *changesSince) (int, error) {
-	data, err := strictjson.MarshalShown(found)
+	data, err := mcp.Encode(found)
 	return min(maxDiff, mcp.MaxData-len(data)-6<<10), err
 }
 
 // sizeAsJSON is how many bytes a text has in an answer's data: a character has up to six.
 func sizeAsJSON(text string) int {
-	data, err := strictjson.MarshalShown(text)
+	data, err := mcp.Encode(text)
 	if err != nil { // does not happen for a text
 		return 6 * len(text)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -55,6 +56,9 @@ func (c *toolClient) ask(v any, tool string, args map[string]any) string {
 	text := r.Content[0].(*sdk.TextContent).Text
 	require.LessOrEqual(c, len(text), mcp.MaxText+100)
 	requireHarmless(c.T, text)
+	requireDead(c.T, text)
+	requireVisible(c.T, r.StructuredContent)
+	text = unfenced(text)
 	if v == nil {
 		require.True(c, r.IsError, text)
 		return text
@@ -148,6 +152,9 @@ func TestMCPTools(t *testing.T) {
 	text = c.ask(&changes, "changes_since", map[string]any{"checkpoint": "1", "diff": true})
 	var rows []diffRow
 	require.NoError(t, json.Unmarshal([]byte(must(t, dir, "checkpoint", "diff", "1", "--json")), &rows))
+	for i := range rows {
+		rows[i].Path = plain.Text(rows[i].Path)
+	}
 	require.Equal(t, rows, changes.Files)
 	require.Len(t, rows, changes.All)
 	require.Contains(t, text, "+more")

@@ -9,7 +9,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/plain"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A logPage is the data of session_log.
@@ -117,7 +116,7 @@ type bound struct{ items, bytes int }
 // the size.
 func fits(fn func(items, bytes int) any, most int, bounds ...bound) (size int, err error) {
 	for _, b := range bounds {
-		data, err := strictjson.MarshalShown(fn(b.items, b.bytes))
+		data, err := mcp.Encode(fn(b.items, b.bytes))
 		if size = len(data); err != nil || size <= most {
 			return size, err
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -13,7 +12,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer/plain"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // maxRecord bounds one record of an answer as JSON, in bytes: its text has about as many, and has to fit
@@ -56,7 +54,7 @@ func wholeRecord(whole *record.Record) (r *record.Record, cut int, err error) {
 			return nil, 0, err
 		}
 	}
-	all, err := strictjson.MarshalShown(oneRow{newRecordRow(*whole), whole.Message})
+	all, err := mcp.Encode(oneRow{newRecordRow(*whole), whole.Message})
 	if err != nil || len(all) <= maxRecord {
 		return whole, 0, err
 	}
@@ -83,7 +81,7 @@ func boundedMessage(m session.Message, items, bytes int) session.Message {
 		call := &m.ToolCalls[i]
 		call.Name = plain.Clip(call.Name, 200)
 		if len(call.Arguments) > bytes {
-			call.Arguments = session.Text(withoutMiddle(conversation.AsWritten(call.Arguments), bytes))
+			call.Arguments = session.Text(withoutMiddle(plain.AsWritten(call.Arguments), bytes))
 		}
 	}
 	return m

@@ -10,7 +10,6 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/mcp"
 	"github.com/lopen-dev/lopen/writer/plain"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A searchPage is the data of search.
@@ -87,7 +86,7 @@ func fittingHits(hits []find.Hit) ([]find.Hit, error) {
 	size := 0
 	for i := range hits {
 		hits[i].Files, hits[i].Tool = boundedTexts(hits[i].Files, 10, 500), plain.Clip(hits[i].Tool, 500)
-		data, err := strictjson.MarshalShown(hits[i])
+		data, err := mcp.Encode(hits[i])
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/conversation"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/find"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -86,6 +85,6 @@ func (a *app) printMessage(seq uint64, m *session.Message) {
 		fmt.Fprintf(a.stdout, "\n%s\n", text)
 	}
 	for _, call := range m.ToolCalls {
-		fmt.Fprintf(a.stdout, "\n%s %s\n", plain.Line(call.Name), conversation.AsWritten(call.Arguments))
+		fmt.Fprintf(a.stdout, "\n%s %s\n", plain.Line(call.Name), plain.AsWritten(call.Arguments))
 	}
 }

@@ -68,7 +68,7 @@ func showMarkdown(w io.Writer, st *session.State, status session.Status, seq uin
 func markdownTasks(w io.Writer, st *session.State, ids []string, depth int) error {
 	for _, id := range ids {
 		t, _ := st.Task(id)
-		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Line(t.Name))
+		line := fmt.Sprintf("%s- [%s] %s", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Markdown(t.Name))
 		switch t.State {
 		case session.TaskComplete, session.TaskPending:
 		case session.TaskSkipped:

@@ -19,7 +19,7 @@ func (a *app) showMessages(store *lifecycle.Store, id session.ID, full bool) err
 	}
 	title := id.String()
 	if m, err := store.Meta(id); err == nil && m.Name != "" {
-		title += ": " + plain.Line(m.Name)
+		title += ": " + plain.Markdown(m.Name)
 	}
 	out := bufio.NewWriter(a.stdout)
 	fmt.Fprintf(out, "# %s\n\n", title)

@@ -33,18 +33,23 @@ func Printable(r rune) bool {
 // Line is a text as it stands on one line of a terminal: what is not visible is an escape
 // sequence, the tab and the line feed too.
 func Line(s string) string {
+	return lineBreaks.Replace(Text(s))
+}
+
+var lineBreaks = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
+// Text is a text of several lines: what is not visible is an escape sequence, but for the tab and the
+// line feed.
+func Text(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !Visible(r) || r == utf8.RuneError }) {
 		return s
 	}
 	b := make([]byte, 0, len(s)+16)
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)
-		switch r {
-		case '\n':
-			b = append(b, `\n`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
+		if r == '\n' || r == '\t' {
+			b = append(b, s[0])
+		} else {
 			b = AppendRune(b, r, s[:size], false)
 		}
 		s = s[size:]

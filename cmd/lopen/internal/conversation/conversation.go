@@ -61,7 +61,7 @@ func (w *Writer) Message(m *session.Message) error {
 	case m.Role == session.RoleTool:
 		w.answer(m)
 	case m.Kind == session.KindMeta && !w.full:
-		w.item("put in by the agent: %s", code(oneLine(text(m.Content))))
+		w.item("put in by the agent: %s", plain.Code(oneLine(text(m.Content))))
 	default:
 		w.content(m.Content)
 	}
@@ -73,7 +73,7 @@ func (w *Writer) Message(m *session.Message) error {
 
 // Gap says that messages are missing, and why.
 func (w *Writer) Gap(why error) error {
-	w.item("not readable: %s", plain.Line(why.Error()))
+	w.item("not readable: %s", plain.Markdown(why.Error()))
 	return w.err
 }
 
@@ -89,7 +89,7 @@ func subagentOf(m *session.Message) string {
 	if m.Thread == "" {
 		return ""
 	}
-	return ", subagent " + plain.Line(m.Thread)
+	return ", subagent " + plain.Markdown(m.Thread)
 }
 
 func (w *Writer) heading(m *session.Message, speaker string, branch bool) {
@@ -119,20 +119,20 @@ func (w *Writer) content(content strictjson.Value) {
 	}
 	var parts []part
 	if err := strictjson.UnmarshalLenient(content, &parts); err != nil {
-		w.text(AsWritten(content))
+		w.text(plain.AsWritten(content))
 		return
 	}
 	for _, p := range parts {
 		switch said := p.said(); {
 		case p.thought() && !w.full:
-			w.item("thought: %s", strings.ReplaceAll(oneLine(said), "<", "\\<"))
+			w.item("thought: %s", plain.Markdown(oneLine(said)))
 		case p.thought():
 			w.item("thought:")
 			w.fenced("", said)
 		case said != "":
 			w.text(said)
 		default:
-			w.item("%s", code(oneLine(p.label())))
+			w.item("%s", plain.Code(oneLine(p.label())))
 		}
 	}
 }
@@ -163,16 +163,16 @@ func (w *Writer) call(c *session.ToolCall) {
 	if len(w.open) >= maxOpen {
 		clear(w.open)
 	}
-	name := w.name(plain.Line(c.Name))
+	name := w.name(plain.Markdown(c.Name))
 	w.open[c.ID] = name
 	if !w.full {
-		w.item("**%s** %s", name, code(oneLine(AsWritten(c.Arguments))))
+		w.item("**%s** %s", name, plain.Code(oneLine(plain.AsWritten(c.Arguments))))
 		return
 	}
 	w.item("**%s**", name)
 	var b bytes.Buffer
 	if len(c.Arguments) > 0 && strictjson.Indent(&b, c.Arguments) == nil {
-		w.fenced("json", AsWritten(b.Bytes()))
+		w.fenced("json", plain.AsWritten(b.Bytes()))
 	}
 }
 
@@ -201,7 +201,7 @@ func (w *Writer) answer(m *session.Message) {
 	}
 	out := text(m.Content)
 	if !w.full {
-		w.item("%s %s: %s", name, said, code(oneLine(out)))
+		w.item("%s %s: %s", name, said, plain.Code(oneLine(out)))
 		return
 	}
 	w.item("%s %s:", name, said)
@@ -220,9 +220,7 @@ func (w *Writer) item(format string, args ...any) {
 
 // fenced renders a text in a block that no line of it ends.
 func (w *Writer) fenced(language, s string) {
-	fence := strings.Repeat("`", max(longest(s)+1, 3))
-	s = strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\r\n")
-	w.printf("\n%s%s\n%s\n%s\n\n", fence, language, s, fence)
+	w.printf("\n%s\n\n", plain.Fence(language, strings.TrimRight(strings.ReplaceAll(s, "\r\n", "\n"), "\r\n")))
 	w.listed = false
 }
 

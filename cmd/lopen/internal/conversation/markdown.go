@@ -41,27 +41,3 @@ func reaches(s string) bool {
 	}
 	return fence != ""
 }
-
-// longest returns the length of the longest run of backticks.
-func longest(s string) (most int) {
-	run := 0
-	for i := range len(s) {
-		if run++; s[i] != '`' {
-			run = 0
-		}
-		most = max(most, run)
-	}
-	return most
-}
-
-// code returns a line as a span of code, "" for "".
-func code(line string) string {
-	if line == "" {
-		return ""
-	}
-	fence := strings.Repeat("`", longest(line)+1)
-	if line[0] == '`' || line[len(line)-1] == '`' {
-		line = " " + line + " "
-	}
-	return fence + line + fence
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -46,7 +47,7 @@ func text(content strictjson.Value) string {
 	}
 	var parts []part
 	if content[0] != '[' || strictjson.UnmarshalLenient(content, &parts) != nil {
-		return AsWritten(content)
+		return plain.AsWritten(content)
 	}
 	var all []string
 	for _, p := range parts {

@@ -50,9 +50,9 @@ func (r *runner) message(unit string, leaves []string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// oneLine returns a text without control characters and surrounding space.
+// oneLine returns a text without what is not visible and surrounding space.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " ")
+	return strings.Join(strings.FieldsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || !plain.Visible(c) }), " ")
 }
 
 // byHand returns the commands that commit paths.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,7 +26,7 @@ type event struct {
 	Project  string     `json:"project"`
 	Task     string     `json:"task,omitempty"` // ID
 	Name     string     `json:"name,omitempty"` // of the task
-	Text     string     `json:"text"`           // what a person would read, a sentence or two
+	Text     string     `json:"text"`           // what a person would read, a sentence or two of Markdown
 	Problem  string     `json:"problem,omitempty"`
 	Until    *time.Time `json:"until,omitempty"` // of a wait
 	Exit     *int       `json:"exit,omitempty"`  // of a run that ended
@@ -65,17 +66,27 @@ func (r *runner) emit(e event) {
 	}
 	st := r.sess.State()
 	p := st.Progress()
-	e.At, e.Session, e.Module, e.Project = time.Now().UTC(), st.ID().String(), r.cfg.Module, r.cfg.Project
+	e.At, e.Session, e.Module, e.Project = time.Now().UTC(), st.ID().String(), r.cfg.Module, plain.Line(r.cfg.Project)
 	e.Done, e.Total, e.FailedN = p.Done, p.Total, p.Failed
 	e.CostUSD = max(st.Totals().CostUSD-r.events.cost, 0)
 	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
-	e.Name, e.Text = plain.Clip(r.sess.Redact(e.Name), maxEventName), plain.Clip(r.sess.Redact(e.Text), maxEventText)
+	e.Name, e.Text = r.told(e.Name, maxEventName), r.told(e.Text, maxEventText)
+	e.Task, e.Problem = plain.Markdown(e.Task), plain.Markdown(e.Problem)
 	data, err := strictjson.Marshal(e)
 	if err != nil { // JSON cannot express the cost
 		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")
 		return
 	}
 	r.events.send(message{e.Event, append(data, '\n')})
+}
+
+// told is a text of an event: nobody knows where Config.OnEvent sends it to.
+func (r *runner) told(text string, most int) string {
+	lines := strings.Split(plain.Clip(r.sess.Redact(text), most), "\n")
+	for i := range lines {
+		lines[i] = plain.Markdown(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ended returns the event of a run that ends with err.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,8 +18,13 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
 
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // recorder is a UI that keeps warnings.
@@ -164,4 +170,44 @@ func TestTheEndOfTheRunWaitsForABoundedTime(t *testing.T) {
 	<-e.over
 	require.Equal(t, []string{"slow"}, delivered)
 	require.Contains(t, log.String(), "left out")
+}
+
+// TestEventsTellNothingAlive fills each text of an event, whatever its name: nobody knows where it is sent to, and
+// most places take Markdown.
+func TestEventsTellNothingAlive(t *testing.T) {
+	t.Parallel()
+	r, _, dir := eventful(t, "cat >>told", eventLimit)
+	pieces := []string{"![a](http://x.example/a.png)", "[a](javascript:x)", "<img src=x>", "http://x.example", "@all", "`", "\x1b[2J", "\u202e", "a", " ", "\n"}
+	const all = 60
+	for i := range all {
+		e := event{Event: eventFailed}
+		v := reflect.ValueOf(&e).Elem()
+		for f := range v.NumField() {
+			if v.Field(f).Kind() == reflect.String && v.Type().Field(f).Name != "Event" {
+				v.Field(f).SetString(pieces[i%len(pieces)] + pieces[(i/3+f)%len(pieces)] + pieces[(i/7+2*f)%len(pieces)])
+			}
+		}
+		r.emit(e)
+	}
+	r.events.stop()
+	delivered, err := os.ReadFile(filepath.Join(dir, "told"))
+	require.NoError(t, err)
+	github, n := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser(), 0
+	for line := range strings.Lines(string(delivered)) {
+		var told map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &told))
+		n++
+		for name, v := range told {
+			s, ok := v.(string)
+			if !ok {
+				continue
+			}
+			require.Equal(t, plain.Text(s), s, name)
+			require.NoError(t, ast.Walk(github.Parse(text.NewReader([]byte(s))), func(node ast.Node, _ bool) (ast.WalkStatus, error) {
+				require.NotContains(t, []ast.NodeKind{ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindRawHTML, ast.KindHTMLBlock}, node.Kind(), "%s: %q", name, s)
+				return ast.WalkContinue, nil
+			}))
+		}
+	}
+	require.Equal(t, all, n)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -218,7 +219,7 @@ func (c *conn) refuse(id strictjson.Value, code int, why error) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	m.Version, m.ID, m.Error.Code, m.Error.Message = "2.0", id, code, clip(why.Error(), maxError)
+	m.Version, m.ID, m.Error.Code, m.Error.Message = "2.0", id, code, clip(plain.Line(why.Error()), maxError)
 	data, err := strictjson.MarshalShown(m)
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func TestTools(t *testing.T) {
 	r, text := call("session_log", map[string]any{"task": "one", "before": 7, "limit": 3, "seq": 9})
 	require.False(t, r.IsError)
 	require.Equal(t, SessionLog{Task: "one", Before: 7, Limit: 3, Seq: 9}, asked)
-	require.Equal(t, map[string]any{"a": "<&\u202e"}, r.StructuredContent)
+	require.Equal(t, map[string]any{"a": `<&\u202e`}, r.StructuredContent)
 	require.Less(t, len(text), MaxText+100)
 	require.Contains(t, text, "... cut: ")
 	r, text = call("changes_since", map[string]any{"checkpoint": "last"})

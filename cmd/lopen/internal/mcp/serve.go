@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -24,10 +26,17 @@ const (
 	lastTime = 2 * time.Second
 )
 
-// An Answer is what a tool found.
+// An Answer is what a tool found. Both show the client what is not visible as escape sequences, and Text is a block
+// of code where something in it would be a link or an image in Markdown.
 type Answer struct {
 	Text string // for a reader, with what to do next
 	Data any    // an object, with its struct tags
+}
+
+// Encode returns the data of an answer, or a part of it, as JSON.
+func Encode(data any) ([]byte, error) {
+	text, err := strictjson.MarshalShown(data)
+	return plain.Values(text), err
 }
 
 // Serve serves a client until in ends or ctx is cancelled. It closes in, and then writes no more.
@@ -83,15 +92,15 @@ func add[In any](s *sdk.Server, turn chan struct{}, name, help string, fn func(c
 		}
 		answer, err := fn(ctx, in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s", clip(strings.TrimSpace(err.Error()), maxError))
+			return nil, nil, errors.New(plain.Told(clip(strings.TrimSpace(err.Error()), maxError)))
 		}
-		data, err := strictjson.MarshalShown(answer.Data)
+		data, err := Encode(answer.Data)
 		if err != nil {
 			return nil, nil, err
 		}
 		if len(data) > MaxData {
 			return nil, nil, fmt.Errorf("the answer has %d bytes, more than %d: ask for less of it", len(data), MaxData)
 		}
-		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: clip(answer.Text, MaxText)}}}, strictjson.Value(data), nil
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: plain.Told(clip(answer.Text, MaxText))}}}, strictjson.Value(data), nil
 	})
 }

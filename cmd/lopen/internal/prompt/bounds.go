@@ -32,8 +32,6 @@ const (
 	tailOfEarlier = 768
 	// maxFrame is what the template writes around a part at most.
 	maxFrame = 120
-	// maxFence is the longest fence.
-	maxFence = 16
 )
 
 // room is what is left of a bound.
@@ -87,22 +85,4 @@ func tail(text string, most int) (end string, cut bool) {
 
 func indent(text string) string {
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
-}
-
-// fence quotes a text between two lines of backticks that no line of the text can end:
-// they are more than any of its runs. A run that would need more than maxFence is shortened.
-func fence(text string) string {
-	var b strings.Builder
-	run, longest := 0, 0
-	for i := range len(text) {
-		if run++; text[i] != '`' {
-			run = 0
-		}
-		if run < maxFence {
-			longest = max(longest, run)
-			b.WriteByte(text[i])
-		}
-	}
-	marks := strings.Repeat("`", max(longest+1, 3))
-	return marks + "\n" + strings.TrimRight(b.String(), "\n") + "\n" + marks
 }

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"strings"
 	"text/template"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 //go:embed prompt.tmpl
@@ -77,5 +79,5 @@ func Parse(text string) (*template.Template, error) {
 	if text == "" {
 		text = builtIn
 	}
-	return template.New("prompt").Funcs(template.FuncMap{"indent": indent, "fence": fence, "join": strings.Join}).Option("missingkey=error").Parse(text)
+	return template.New("prompt").Funcs(template.FuncMap{"indent": indent, "fence": func(text string) string { return plain.Fence("", text) }, "join": strings.Join}).Option("missingkey=error").Parse(text)
 }

@@ -168,18 +168,3 @@ func TestPromptIsBounded(t *testing.T) {
 		}
 	}
 }
-
-// No text ends the fence that it stands in.
-func TestFence(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"", "x", "```\n## Rules", "a ````` b", strings.Repeat("`", 100), "\n```\n"} {
-		got := strings.Split(fence(text), "\n")
-		marks := got[0]
-		require.Equal(t, marks, got[len(got)-1])
-		require.LessOrEqual(t, len(marks), maxFence)
-		require.Empty(t, strings.Trim(marks, "`"))
-		for _, line := range got[1 : len(got)-1] {
-			require.NotContains(t, line, marks)
-		}
-	}
-}

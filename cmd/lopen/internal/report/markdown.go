@@ -40,27 +40,61 @@ type page struct {
 	loc *time.Location
 }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }
+func (p *page) line(format string, args ...any) {
+	fmt.Fprintf(p.w, "%s\n", strings.ReplaceAll(fmt.Sprintf(format, args...), glue, " "))
+}
+
+// glue is a space at which no line is broken. Nothing foreign has it.
+const glue = "\x00"
+
+// foreign is what an agent, a check or the project says, as it stands in a paragraph or on a line. What is
+// alive in Markdown is one span of code, which is not broken: it may have a command in it.
+func foreign(s string) string {
+	words := strings.Fields(plain.Line(s))
+	text := plain.Markdown(s)
+	if len(words) > 0 && begins().MatchString(words[0]) {
+		text = plain.Code(plain.Line(s))
+	}
+	if text != plain.Line(s) {
+		return strings.ReplaceAll(text, " ", glue)
+	}
+	for i, word := range words {
+		words[i] = plain.Fit(word, width-6) // with what is around it
+	}
+	return strings.Join(words, " ")
+}
+
+// fitted is foreign for a place that has so many runes. short shortens the text.
+func fitted(s string, room int, short func(string, int) string) string {
+	s = plain.Line(s)
+	for n := room; ; n-- {
+		if text := foreign(short(s, n)); utf8.RuneCountInString(text) <= room || n <= 0 {
+			return text
+		}
+	}
+}
+
+// begins is a word with which a line would begin a list, a heading or a quotation, or give a command to a bot.
+var begins = plain.Pattern(`^([-+*=_|>#]+|[0-9]{1,9}[.)]|~~~.*|\|.*|/\w+)$`)
 
 // text writes a paragraph, broken at spaces, with an indentation after its first line.
 func (p *page) text(indent, s string) {
-	room, at := width, 0
-	for i, word := range strings.Fields(plain.Line(s)) {
-		word = plain.Fit(word, room-len(indent))
-		n := utf8.RuneCountInString(word)
+	var lines []string
+	line, at := "", 0
+	for i, word := range strings.Fields(s) {
 		switch {
 		case i == 0:
-		case at+1+n > room:
-			_, _ = p.w.WriteString("\n" + indent)
-			at = len(indent)
+		case at+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			if line, at = indent, len(indent); begins().MatchString(word) {
+				word = plain.Code(word)
+			}
 		default:
-			_ = p.w.WriteByte(' ')
-			at++
+			line, at = line+" ", at+1
 		}
-		_, _ = p.w.WriteString(word)
-		at += n
+		line, at = line+word, at+utf8.RuneCountInString(word)
 	}
-	_ = p.w.WriteByte('\n')
+	p.line("%s", strings.Join(append(lines, line), "\n"))
 }
 
 func (p *page) clock(t time.Time) string { return t.In(p.loc).Format("15:04") }
@@ -95,17 +129,17 @@ func (p *page) head(r *Report) {
 	about := fmt.Sprintf("Session %s, %s to %s (%s).", r.Session, p.day(r.From), to, Span(r.To.Sub(r.From).Seconds()))
 	switch {
 	case r.Ended == "" && r.Active != "":
-		about += " It is at work on " + r.Active + "."
+		about += " It is at work on " + foreign(r.Active) + "."
 	case r.Ended == "":
 		about += " It goes on."
 	case r.Ended == string(session.ExitCrashed) && r.Active != "":
-		about += fmt.Sprintf(" It crashed: %s, at work on %s.", r.Why, r.Active)
+		about += fmt.Sprintf(" It crashed: %s, at work on %s.", foreign(r.Why), foreign(r.Active))
 	case r.Ended == string(session.ExitCrashed):
-		about += fmt.Sprintf(" It crashed: %s.", r.Why)
+		about += fmt.Sprintf(" It crashed: %s.", foreign(r.Why))
 	case r.Ended == string(session.ExitComplete):
 		about += " It is complete."
 	default:
-		about += fmt.Sprintf(" It ended because %s.", strings.TrimRight(r.Why, "."))
+		about += fmt.Sprintf(" It ended because %s.", foreign(strings.TrimRight(r.Why, ".")))
 	}
 	if r.Kills > 1 || r.Kills == 1 && r.Ended != string(session.ExitCrashed) {
 		about += " Killed " + plain.Some(r.Kills, "time") + "."
@@ -123,9 +157,9 @@ func (p *page) failures(r *Report) {
 		p.line("")
 		state := ""
 		if f.State != string(session.TaskFailed) {
-			state = ", " + f.State + " again"
+			state = ", " + foreign(f.State) + " again"
 		}
-		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", f.named(), plain.Some(f.Attempts, "attempt"), Span(f.Seconds), state, plain.Fit(f.Message, maxMessage)))
+		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", foreign(f.named()), plain.Some(f.Attempts, "attempt"), Span(f.Seconds), state, foreign(plain.Fit(f.Message, maxMessage))))
 		if len(f.Lines) > 0 {
 			p.line("")
 			for _, l := range f.Lines {
@@ -137,7 +171,7 @@ func (p *page) failures(r *Report) {
 			p.line("")
 			if len(f.Stayed) > 0 {
 				_, _ = p.w.WriteString("  ")
-				p.text("  ", "Its files are as they were before it, but for: "+strings.Join(f.Stayed, ", "))
+				p.text("  ", "Its files are as they were before it, but for: "+foreign(strings.Join(f.Stayed, ", ")))
 				p.line("\n  To see what it left, and to bring it back:\n")
 			} else {
 				p.line("  Its files are as they were before it. To see what it left, and to bring it back:\n")
@@ -148,7 +182,7 @@ func (p *page) failures(r *Report) {
 		case f.Left != "":
 			p.line("")
 			_, _ = p.w.WriteString("  ")
-			p.text("  ", "Its files are as it left them: "+f.Left)
+			p.text("  ", "Its files are as it left them: "+foreign(f.Left))
 		}
 	}
 }
@@ -162,7 +196,7 @@ func (p *page) unstored(r *Report) {
 				p.line("\n## Not stored\n")
 			}
 			begun = true
-			p.text("  ", fmt.Sprintf("- %s: %s", t.named(), plain.Line(text)))
+			p.text("  ", fmt.Sprintf("- %s: %s", foreign(t.named()), foreign(text)))
 		}
 	}
 	for i := range r.Failures {
@@ -179,7 +213,7 @@ func (p *page) waits(r *Report) {
 	}
 	var sums []string
 	for _, s := range r.Waited {
-		sums = append(sums, fmt.Sprintf("%s in %s of %s", Span(s.Seconds), plain.Some(s.Waits, "wait"), s.Problem))
+		sums = append(sums, fmt.Sprintf("%s in %s of %s", Span(s.Seconds), plain.Some(s.Waits, "wait"), foreign(s.Problem)))
 	}
 	p.line("")
 	p.text("", "## Waited "+strings.Join(sums, ", "))
@@ -189,17 +223,18 @@ func (p *page) waits(r *Report) {
 			p.line("- and %d more", len(r.Waits)-i)
 			break
 		}
-		text := fmt.Sprintf("- %s to %s, %s", p.clock(w.From), p.clock(w.To), w.Problem)
-		if w.Open {
-			text = fmt.Sprintf("- since %s, until %s at most, %s", p.clock(w.From), p.clock(w.To), w.Problem)
-		}
+		text := w.Problem
 		if w.Agent != "" && w.Agent != "none" {
 			text += " of " + w.Agent
 		}
 		if w.Said != "" {
 			text += ": " + w.Said
 		}
-		p.line("%s", plain.Fit(plain.Line(text), width))
+		when := fmt.Sprintf("- %s to %s, ", p.clock(w.From), p.clock(w.To))
+		if w.Open {
+			when = fmt.Sprintf("- since %s, until %s at most, ", p.clock(w.From), p.clock(w.To))
+		}
+		p.line("%s%s", when, fitted(text, width-len(when), plain.Fit))
 	}
 }
 
@@ -213,7 +248,7 @@ func (p *page) taken(r *Report) {
 			p.line("- and %d more", len(r.TakenBack)-i)
 			break
 		}
-		p.line("%s", plain.Fit(plain.Line(fmt.Sprintf("- %s %s: %s", p.clock(a.At), a.Task, a.Message)), width))
+		p.line("- %s %s", p.clock(a.At), fitted(a.Task+": "+a.Message, width-8, plain.Fit))
 	}
 }
 
@@ -223,7 +258,7 @@ func (p *page) denied(r *Report) {
 	}
 	p.line("\n## Refused permissions\n")
 	for _, d := range r.Denied {
-		p.text("  ", fmt.Sprintf("- %s (%s, %s)", d.Text, plain.Some(d.Times, "time"), strings.Join(d.Tasks, ", ")))
+		p.text("  ", fmt.Sprintf("- %s (%s, %s)", foreign(d.Text), plain.Some(d.Times, "time"), foreign(strings.Join(d.Tasks, ", "))))
 	}
 }
 
@@ -235,11 +270,11 @@ func (p *page) next(r *Report) {
 	for _, s := range r.Next {
 		quoted := make([]string, len(s.Commands))
 		for i, c := range s.Commands {
-			quoted[i] = "`" + plain.Line(c) + "`"
+			quoted[i] = plain.Code(plain.Line(c))
 		}
-		line := fmt.Sprintf("- %s: %s", plain.Line(s.What), strings.Join(quoted, ", "))
+		line := fmt.Sprintf("- %s: %s", foreign(s.What), strings.Join(quoted, ", "))
 		if utf8.RuneCountInString(line) > width {
-			line = fmt.Sprintf("- %s:\n  %s", plain.Line(s.What), strings.Join(quoted, ",\n  "))
+			line = fmt.Sprintf("- %s:\n  %s", foreign(s.What), strings.Join(quoted, ",\n  "))
 		}
 		p.line("%s", line)
 	}

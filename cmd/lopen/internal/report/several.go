@@ -64,12 +64,12 @@ func (p *page) parts(parts []Part) {
 			text += ". "
 		}
 		if r := part.Report; !part.Done && r != nil && len(r.Failures) > 0 {
-			text += "It ended because " + strings.TrimRight(r.Why, ".") + ". "
+			text += "It ended because " + foreign(strings.TrimRight(r.Why, ".")) + ". "
 		} else if !part.Done {
-			text += strings.TrimRight(plain.Fit(plain.Line(part.How), maxMessage), ".") + ". "
+			text += foreign(strings.TrimRight(plain.Fit(part.How, maxMessage), ".")) + ". "
 		}
 		if part.Branch != "" {
-			text += "Branch " + part.Branch + "."
+			text += "Branch " + foreign(part.Branch) + "."
 		}
 		p.text("  ", text)
 	}

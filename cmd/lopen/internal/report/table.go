@@ -65,13 +65,14 @@ func (p *page) done(r *Report) {
 		name := "task"
 		if i > 0 {
 			t := &r.Done[i-1]
-			name = strings.ReplaceAll(plain.Line(t.named()), "|", `\|`)
+			name = t.named()
 			if t.State != string(session.TaskComplete) {
 				name += " (" + t.State + " again)"
 			}
 		}
 		line := "| " + strings.Join(row, " | ") + " | "
-		p.line("%s |", line+middle(name, width-2-utf8.RuneCountInString(line)))
+		name = fitted(name, width-2-utf8.RuneCountInString(line), middle)
+		p.line("%s%s |", line, strings.ReplaceAll(name, "|", `\|`))
 		if i == 0 {
 			for _, cell := range row {
 				_, _ = p.w.WriteString("|-" + strings.Repeat("-", utf8.RuneCountInString(cell)) + ":")
