@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 const (
 	checkpointsDir = "checkpoints"
 	blobsDir       = "blobs"
+	movedDir       = "moved"
 )
 
 // Checkpoints are the checkpoints of a work tree of the project, of all sessions in it. Close it
@@ -111,8 +113,8 @@ func (s *Store) repository(w *session.Worktree) func(ctx context.Context, path s
 // makeCheckpoints is Checkpoints that makes the folders if they are missing, and needs the work
 // tree.
 func (s *Store) makeCheckpoints(w *session.Worktree) (*Checkpoints, error) {
-	for _, name := range checkpointDirs {
-		if err := writer.MkdirDurable(s.root(), name); err != nil {
+	for _, name := range append(slices.Clone(checkpointDirs), movedDir) {
+		if err := s.private(name); err != nil {
 			return nil, err
 		}
 	}

@@ -338,6 +338,9 @@ func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, 
 	if err != nil {
 		return "", err
 	}
+	if err := s.private(corruptedDir); err != nil {
+		return "", err
+	}
 	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), data)
 }
 

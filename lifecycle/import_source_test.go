@@ -184,8 +184,8 @@ func visible(t require.TestingT, store *lifecycle.Store) (names []string) {
 		for _, e := range entries {
 			name := gopath.Join(dir, e.Name())
 			switch {
-			case e.Name() == ".lock", e.Name() == "ballast", e.Name() == "ids.json":
-			case e.IsDir() && name != lifecycle.Dir+"/blobs" && name != lifecycle.Dir+"/checkpoints" && gopath.Dir(name) != lifecycle.Dir+"/blobs":
+			case e.Name() == ".lock", e.Name() == "ballast", e.Name() == "ids.json", e.Name() == ".gitignore":
+			case e.IsDir() && name != lifecycle.Dir+"/blobs" && name != lifecycle.Dir+"/checkpoints" && name != lifecycle.Dir+"/moved" && gopath.Dir(name) != lifecycle.Dir+"/blobs":
 				names = append(names, name)
 				walk(name)
 			case e.IsDir():

@@ -36,7 +36,7 @@ func blobFiles(t *testing.T, store *lifecycle.Store) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	require.NoError(t, filepath.WalkDir(path(store, "blobs"), func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || e.Name() == ".lock" {
+		if err != nil || e.IsDir() || e.Name() == ".lock" || e.Name() == ".gitignore" {
 			return err
 		}
 		info, err := e.Info()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -458,29 +457,29 @@ func (s *Session) CommandEnded() (*process.Ended, error) {
 	return e, nil
 }
 
-// Inside returns the ID of the session whose run started this process, as a part of its command,
-// or "" if none did. It looks for the command's lock in this process and above it, whatever the
-// environment says. See [process.Above] for what is not found.
-func (s *Store) Inside() string {
-	here, err := s.root().Stat(".")
-	if err != nil {
-		return ""
-	}
+// Inside returns the path of the store, and the ID of the session, whose run started this process, as
+// a part of its command; "" if none did. It looks for the command's lock in this process and above it,
+// whatever the environment says. See [process.Above] for what is not found.
+func Inside() (store, session string) {
 	for _, held := range process.Above(childFile) {
 		dir := filepath.Dir(held.Path) // {store}/sessions/{id}
-		there, err := os.Stat(filepath.Dir(filepath.Dir(dir)))
-		if err != nil || !os.SameFile(here, there) {
-			continue
+		if !runs(dir, held.PID) {
+			return filepath.Dir(filepath.Dir(dir)), filepath.Base(dir)
 		}
-		name := filepath.Base(dir)
-		if id, err := session.ParseID(name); err == nil {
-			if owner, err := s.Holder(id); err == nil && owner != nil && owner.PID == held.PID {
-				continue // the run itself, which started this process for a person
-			}
-		}
-		return name
 	}
-	return ""
+	return "", ""
+}
+
+// runs reports whether a process is the run of the session in a folder: what it starts besides its command
+// is the person's.
+func runs(dir string, pid int) bool {
+	root, err := writer.OpenFS(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	owner, held, err := writer.Holder(root, leaseFile)
+	return err == nil && held && owner.PID == pid
 }
 
 // leaveSessions does for every open session what its own Close would do beyond its writer's end.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,8 +227,17 @@ func (s *Store) layout() error {
 	if err := s.reroot(); err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}
-	for _, dir := range []string{sessionsDir, modulesDir} {
-		if err := writer.MkdirDurable(s.root(), dir); err != nil {
+	if err := errors.Join(s.closeToOthers("."), writer.MkdirDurable(s.root(), modulesDir)); err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	if err := s.private(sessionsDir); err != nil {
+		return fmt.Errorf("create store: %w", err)
+	}
+	for _, dir := range privateDirs {
+		if _, err := s.root().Lstat(dir); err != nil {
+			continue // it gets its own when it is made
+		}
+		if err := s.private(dir); err != nil {
 			return fmt.Errorf("create store: %w", err)
 		}
 	}
@@ -242,6 +252,35 @@ func (s *Store) layout() error {
 		return fmt.Errorf("create store: %w", err)
 	}
 	return nil
+}
+
+// privateDirs are the folders that are never for a repository, whatever the .gitignore in .lopen says, which may have
+// come with a clone: each has one of its own. A plan may be versioned.
+var privateDirs = []string{checkpointsDir, blobsDir, trashDir, corruptedDir, movedDir, "cache", "sidecar.git", "transactions"}
+
+// private makes a folder if it is missing, and has git ignore all that is in it.
+func (s *Store) private(dir string) error {
+	const all = "*\n"
+	if err := writer.MkdirDurable(s.root(), dir); err != nil {
+		return err
+	}
+	if err := s.closeToOthers(dir); err != nil {
+		return err
+	}
+	name := dir + "/" + gitignore
+	if data, err := writer.ReadFile(s.root(), name, 1<<10); err == nil && string(data) == all {
+		return nil // so that nothing is written, and a full or read-only disk is no error
+	}
+	return writer.ReplaceFile(s.root(), name, []byte(all), filePerm)
+}
+
+// closeToOthers takes the rights of other users from a folder, which may have come with a clone.
+func (s *Store) closeToOthers(dir string) error {
+	info, err := s.root().Stat(dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows" {
+		return err
+	}
+	return s.root().Chmod(dir, 0o700)
 }
 
 // reroot opens .lopen again, and makes it if needed, if the open folder no longer has that

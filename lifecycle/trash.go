@@ -179,7 +179,7 @@ func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) e
 	if at, err := mount.Find(s.root(), name); at != "" || err != nil {
 		return writer.NewError("delete", filepath.Join(s.Path(), cmp.Or(at, name)), writer.NotCommitted, cmp.Or(err, mount.ErrMounted))
 	}
-	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
+	if err := s.private(trashDir); err != nil {
 		return err
 	}
 	away := deletingPrefix + rand.Text() + "-" + id.String()
@@ -441,7 +441,7 @@ func (s *Store) moveToTrash(x Retired) error {
 	if x.at.After(note.At) { // this clock is behind: it was not moved before it was completed
 		note.At = x.at.UTC()
 	}
-	if err := writer.MkdirDurable(s.root(), trashDir); err != nil {
+	if err := s.private(trashDir); err != nil {
 		return err
 	}
 	return s.withLease(sessionsDir, x.ID, func(lease *writer.Lock, name string) error {

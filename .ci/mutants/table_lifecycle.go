@@ -248,9 +248,9 @@ var ofLifecycle = []mutant{
 		"./cmd/lopen/internal/child", "TestTheTailBeginsWithALine",
 	},
 	{
-		"settings: redact is the user's alone", "cmd/lopen/internal/settings/settings.go",
-		"if k.rule == ofUser && from == SourceProject {",
-		"if false && k.rule == ofUser && from == SourceProject {",
+		"settings: what is the user's alone is no project's", "cmd/lopen/internal/settings/project.go",
+		"case k.rule == ofUser:\n\t\t\tignore(k, k.whose())",
+		"case k.rule == ofUser:\n\t\t\tv.put(k, value, SourceProject)",
 		"./cmd/lopen/internal/settings", "TestAProjectCannotSwitchRedactionOff",
 	},
 	{

@@ -68,12 +68,6 @@ var ofRepository = []mutant{
 		"./cmd/lopen", "TestScripts/foreign",
 	},
 	{
-		"project: it does not trust itself", "cmd/lopen/internal/settings/settings.go",
-		"if k.rule == ofUser && from == SourceProject {",
-		"if false {",
-		"./cmd/lopen", "TestScripts/foreign",
-	},
-	{
 		"project: requirements_dir stays within", "cmd/lopen/internal/settings/keys.go",
 		"case k.rule == inside && !filepath.IsLocal(",
 		"case false && !filepath.IsLocal(",

@@ -44,7 +44,7 @@ func (a *app) agentSessions(store *lifecycle.Store, st *session.State, upTo uint
 
 // recipes are those of the user's config.
 func (a *app) recipes() (map[string]agent.Profile, error) {
-	v, err := a.settings(nil, nil)
+	v, err := a.settings(nil)
 	if err != nil {
 		return nil, err
 	}

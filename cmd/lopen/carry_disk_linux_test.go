@@ -31,7 +31,7 @@ func TestFullDiskWhereItIsCarriedTo(t *testing.T) {
 
 	in := func(names ...string) string { return filepath.Join(append([]string{disk}, names...)...) }
 	noSession := func() {
-		found, err := filepath.Glob(in("to", ".lopen", "sessions", "*"))
+		found, err := filepath.Glob(in("to", ".lopen", "sessions", "[^.]*"))
 		require.NoError(t, err)
 		require.Empty(t, found)
 	}

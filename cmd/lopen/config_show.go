@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/writer/plain"
 )
 
@@ -17,16 +15,7 @@ func newConfigShow(a *app) *cobra.Command {
 		Short: "Show the settings and where each comes from",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			var config []byte
-			store, err := a.open()
-			if err == nil {
-				defer release(store)
-				config, err = store.Config()
-			}
-			if err != nil && !errors.Is(err, lifecycle.ErrNoStore) {
-				return err
-			}
-			values, err := a.settings(config, nil)
+			_, values, err := a.here()
 			if err != nil {
 				return err
 			}
@@ -35,7 +24,7 @@ func newConfigShow(a *app) *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			for _, e := range values.All() {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", e.Key, plain.Shell(fmt.Sprint(e.Value)), e.Source, e.Help)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Key, plain.Shell(fmt.Sprint(e.Value)), e.Source, e.Whose, e.Help)
 			}
 			return w.Flush()
 		},

@@ -20,6 +20,7 @@ func newDoctor(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
 				all, bad := append(store.Doctor(cmd.Context()), leftBehind(store)...), 0
+				all = append(all, a.trackedStore(cmd.Context(), store)...)
 				if _, err := a.storeSettings(store, nil); err != nil {
 					all = append(all, repair.Check{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"})
 				}

@@ -39,8 +39,8 @@ func newHook(a *app) *cobra.Command {
 		Use:   "hook AGENT",
 		Short: "Keep what an agent tells by its hooks: called by the agent, see lopen plugin",
 		Long: `Keep what an agent, claude or codex, tells by its hooks: one event as JSON on stdin.
-Called by the agent, see lopen plugin. Where there is no .lopen, or inside a run of lopen, it does
-nothing. The agent never waits for longer than five seconds, but for a check; the rest
+Called by the agent, see lopen plugin. Where you have not typed lopen init or run, or inside a run of
+lopen, it does nothing. The agent never waits for longer than five seconds, but for a check; the rest
 is done after that. Whatever is wrong, the agent goes on, and the person is told.
 
 With the setting gate, the end of a turn runs the setting check, if you approved it: its output
@@ -91,8 +91,8 @@ func (h *hookCall) front(ctx context.Context) error {
 	if err != nil {
 		return h.reply(hookReply{Warn: err.Error()})
 	}
-	if !h.concerns() {
-		return h.reply(hookReply{Warn: h.gone()})
+	if concerns, warn := h.concerns(); !concerns {
+		return h.reply(hookReply{Warn: warn})
 	}
 	if !turns.Detaches {
 		return h.inline(ctx)
@@ -135,21 +135,46 @@ func (h *hookCall) where() string {
 	return h.event.Cwd
 }
 
-// concerns reports whether the event is of a project that has a store, and not of an agent that a
-// run started, whose work the run itself keeps. From then on this process is in the folder that
-// the event is about.
-func (h *hookCall) concerns() bool {
+// concerns reports whether the event is of a project that this user wants kept, and not of an agent that a
+// run started, whose work the run itself keeps; warn is for the person if it is not. From then on this process
+// is in the folder that the event is about.
+func (h *hookCall) concerns() (concerns bool, warn string) {
 	switch h.event.Name {
 	case turns.SessionStart, turns.UserPromptSubmit, turns.Stop, turns.StopFailure, turns.Interrupt, turns.SessionEnd:
 	default:
-		return false
+		return false, ""
 	}
 	dir := h.where()
 	if h.getenv("LOPEN_SESSION_ID") != "" || !filepath.IsAbs(dir) || os.Chdir(dir) != nil {
-		return false
+		return false, ""
 	}
 	home, _ := h.search(dir)
-	return holds(home, lifecycle.Dir) && !h.forbidden(home, dir)
+	if !holds(home, lifecycle.Dir) || h.forbidden(home, dir) {
+		return false, h.gone()
+	}
+	return h.wanted(home)
+}
+
+// wanted reports whether this user has typed lopen init or run in a project: its .lopen may have come with a clone. If they
+// have not, warn says once how.
+func (h *hookCall) wanted(home string) (wanted bool, warn string) {
+	store := filepath.Join(home, lifecycle.Dir)
+	approvals, err := h.approvals()
+	if err != nil {
+		return false, fmt.Sprintf("nothing of this session is kept: %v", err)
+	}
+	here, err := approvals.Here(home, store)
+	if err != nil {
+		return false, fmt.Sprintf("nothing of this session is kept: %v", err)
+	}
+	if here.Same(here.Kept) {
+		return true, ""
+	}
+	first := false
+	if err := approvals.SetHere(home, store, func(h *trust.Here) { first = h.Tell() }); err != nil || !first {
+		return false, ""
+	}
+	return false, fmt.Sprintf("nothing of this session is kept: the %s in %s may be somebody else's, as you have typed neither init nor run there; to keep what comes: lopen init", lifecycle.Dir, shown(home))
 }
 
 // mark is the one of the agent's session.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -18,12 +19,12 @@ import (
 
 // gate runs the check at the end of a turn. back is set if its output went back to the agent, which
 // goes on with the turn. Otherwise the turn ends: then and failure say how.
-func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure string, check *turns.Check, back bool, err error) {
-	if k.values.Check == "" {
+func (k *keeping) gate(ctx context.Context, t *turns.Keeper, g turns.Gate) (then, failure string, check *turns.Check, back bool, err error) {
+	if g.Check == "" {
 		k.say(hookReply{Warn: "gate is set and there is no check: lopen config set check CMD, or lopen config set gate false"})
 		return record.Done, "", nil, false, nil
 	}
-	if refused := k.unapproved(ctx); refused != "" {
+	if refused := k.unapproved(ctx, g); refused != "" {
 		k.say(hookReply{Warn: refused})
 		return record.Done, "", nil, false, nil
 	}
@@ -32,7 +33,7 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 	defer cancel()
 	go k.watch(ctx, cancel)
 	res, err := child.Run(ctx, child.Command{
-		Argv: []string{"sh", "-c", k.values.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
+		Argv: []string{"sh", "-c", g.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
 		Stdout: io.Discard, Stderr: io.Discard, Keep: true, EndsWithUs: true,
 	})
 	switch {
@@ -43,7 +44,7 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 		return record.Interrupted, "", nil, false, nil
 	}
 	check = &turns.Check{CheckResult: session.CheckResult{
-		Command: t.Sess.Redact(k.values.Check), Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: t.InProgress(),
+		Command: t.Sess.Redact(g.Check), Exit: res.Exit, At: res.EndedAt, Duration: res.EndedAt.Sub(res.StartedAt), Task: t.InProgress(),
 	}}
 	if res.Exit == 0 && res.Cause == child.CauseNone {
 		return record.Done, "", check, false, nil
@@ -58,8 +59,36 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper) (then, failure stri
 		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, turns.MaxGates+1)})
 		return record.Failed, failure, check, false, nil
 	}
-	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, k.values.Check, strings.TrimSpace(t.Sess.Redact(plain.Uncolored(check.Tail))))})
+	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, g.Check, strings.TrimSpace(t.Sess.Redact(plain.Uncolored(check.Tail))))})
 	return "", failure, check, true, nil
+}
+
+// gateNow is what the settings say now.
+func (k *keeping) gateNow() turns.Gate {
+	return turns.Gate{On: k.values.Gate, Check: k.values.Check, Own: usersOwn(k.values.Source("check"))}
+}
+
+// agreed is what judges the turn: what was agreed when it began, but for what the user has set here since.
+func (k *keeping) agreed() turns.Gate {
+	now := k.gateNow()
+	begun := k.mark().Agreed()
+	if begun == nil {
+		return now
+	}
+	g := now
+	if k.values.Source("gate") != settings.SourceHere {
+		g.On = begun.On
+	}
+	if k.values.Source("check") != settings.SourceHere {
+		g.Check, g.Own = begun.Check, begun.Own
+	}
+	if g.On && !now.On {
+		k.warn("gate was switched off after this turn began: the check of its begin judges it all the same")
+	}
+	if g.On && g.Check != now.Check {
+		k.warn("the check was changed after this turn began: what judges it is " + plain.Shell(g.Check))
+	}
+	return g
 }
 
 // pollAgent is how often a check that runs looks whether its agent is still there.
@@ -99,11 +128,11 @@ func ended(res child.Result) string {
 
 // unapproved says why the check may not run, or nothing. What comes with the project runs only if
 // this user approved exactly it.
-func (k *keeping) unapproved(ctx context.Context) string {
-	if usersOwn(k.values.Source("check")) {
+func (k *keeping) unapproved(ctx context.Context, g turns.Gate) string {
+	if g.Own {
 		return ""
 	}
-	c := trust.Command{Shell: k.values.Check}
+	c := trust.Command{Shell: g.Check}
 	store, err := k.approvals()
 	if err == nil {
 		var found *trust.Command

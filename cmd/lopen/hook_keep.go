@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/histories"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
@@ -112,7 +113,7 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 		return fmt.Errorf("nothing of this session is kept: %w", err)
 	}
 	defer func() { err = errors.Join(err, closeStore(k.store)) }()
-	if h.inside(k.store) != "" {
+	if store, _ := lifecycle.Inside(); store != "" && git.Same(store, k.store.Path()) {
 		return nil
 	}
 	return k.handle(ctx)
@@ -169,6 +170,7 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 	case turns.UserPromptSubmit:
 		k.settleOthers(ctx)
 		return k.with(ctx, true, func(t *turns.Keeper) error {
+			k.mark().Agree(k.gateNow())
 			err := t.Begin(ctx, k.event)
 			if err != nil {
 				err = fmt.Errorf("this prompt is not kept: %w", err)
@@ -218,9 +220,11 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 	}
 	then, failure := record.Done, ""
 	var check *turns.Check
-	if t.InProgress() != "" && k.values.Gate {
-		if then, failure, check, back, err = k.gate(ctx, t); err != nil || back {
-			return back, err
+	if t.InProgress() != "" {
+		if g := k.agreed(); g.On {
+			if then, failure, check, back, err = k.gate(ctx, t, g); err != nil || back {
+				return back, err
+			}
 		}
 	}
 	return false, t.End(ctx, then, failure, check)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -34,7 +35,14 @@ func newHooked(t *testing.T) *hooked {
 	store, _, err := lifecycle.Init(h.dir, lifecycle.Options{})
 	require.NoError(t, err)
 	require.NoError(t, store.Close(t.Context()))
+	h.keep()
 	return h
+}
+
+// keep is what lopen init notes: a person wants sessions kept.
+func (h *hooked) keep() {
+	h.t.Helper()
+	require.NoError(h.t, trust.Open(h.dir+"/home/.local/state/lopen").SetHere(h.dir, h.dir+"/.lopen", (*trust.Here).Keep))
 }
 
 // start starts the hook of an event in a group of its own.
@@ -43,7 +51,7 @@ func (h *hooked) start(event, more string) (*exec.Cmd, *strings.Builder) {
 	exe, err := os.Executable()
 	require.NoError(h.t, err)
 	cmd := exec.Command(exe, "hook", "claude", "--log-file", h.log(), "--log-level", "info")
-	cmd.Env = append(os.Environ(), asCommand, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "GORACE="+os.Getenv("GORACE"))
+	cmd.Env = append(os.Environ(), asCommand, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "XDG_STATE_HOME=", "GORACE="+os.Getenv("GORACE"))
 	cmd.Env = append(cmd.Env, h.env...)
 	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"0f8fad5b-d9cb","cwd":"/","hook_event_name":%q%s}`, event, more))
 	out := &strings.Builder{}
@@ -237,7 +245,7 @@ func TestACheckEndsWithItsAgent(t *testing.T) {
 	require.NoError(t, err)
 	agent := exec.Command(exe)
 	agent.Dir = h.dir
-	agent.Env = append(os.Environ(), asAgent, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "GORACE="+os.Getenv("GORACE"))
+	agent.Env = append(os.Environ(), asAgent, "CLAUDE_PROJECT_DIR="+h.dir, "HOME="+h.dir+"/home", "XDG_STATE_HOME=", "GORACE="+os.Getenv("GORACE"))
 	agent.Env = append(agent.Env, h.env...)
 	require.NoError(t, agent.Start())
 	defer func() { _ = agent.Process.Kill() }()

@@ -36,6 +36,7 @@ func newInit(a *app) *cobra.Command {
 				}
 			}
 			return a.initStore(func(project string, store *lifecycle.Store) error {
+				a.keepHere(project)
 				if inProject {
 					if err := store.IgnoreInProject(); err != nil {
 						return err

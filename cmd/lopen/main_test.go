@@ -158,7 +158,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("no condition is called %q", name)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "psql": psql, "expire": expire},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "person": byPerson, "psql": psql, "expire": expire},
 	})
 }
 
@@ -264,6 +264,23 @@ func say() {
 		os.Exit(1)
 	}
 }
+
+// person CODE COMMAND... runs a command that must end with an exit code as a person does in a terminal of their own: no
+// ancestor of it is that of the script's other commands, which stands for an agent where hooks are called.
+func byPerson(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: person CODE COMMAND [ARG...]")
+	}
+	ts.Setenv("want", args[0])
+	ts.Check(ts.Exec("sh", append([]string{"-c", onItsOwn + ` & exit 0`, "sh"}, args[1:]...)...))
+	if code := strings.TrimSpace(ts.ReadFile(ts.MkAbs(".code"))); code != args[0] {
+		ts.Fatalf("exit code %s, wanted %s", code, args[0])
+	}
+	ts.Check(os.Remove(ts.MkAbs(".code")))
+}
+
+// onItsOwn is a part of a script of sh that runs "$@" once the shell has ended, and leaves the exit code in .code.
+const onItsOwn = `(while kill -0 $$ 2>/dev/null; do :; done; "$@"; echo $? >.code)`
 
 // exits CODE COMMAND... runs a command that must end with an exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {

@@ -191,7 +191,7 @@ func mountedInHidden(t *testing.T) {
 	lopen(0, "plan", "create", "mod", "--from", "TODO.md")
 	lopen(2, "run", "mod", "--agent", "none", "--max-iterations", "1", "--check", "true", "--", "sh", "-c", scaffold)
 	lopen(0, "checkpoint", "rewind", "before:one", "--scope", "files", "--yes")
-	found, err := filepath.Glob(filepath.Join(dir, ".lopen/moved/*"))
+	found, err := filepath.Glob(filepath.Join(dir, ".lopen/moved/[^.]*"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	at := filepath.Join(found[0], "data")

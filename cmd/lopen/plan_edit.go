@@ -74,9 +74,6 @@ func newPlanEdit(a *app, cmd *cobra.Command, edit planEdit, done func(before, af
 			return err
 		}
 		defer func() { err = errors.Join(err, closeStore(store)) }()
-		if err := a.refuseInside(store); err != nil {
-			return err
-		}
 		e := edit
 		e.args = args[1:]
 		if e.st, err = moduleState(store, module); err != nil {

@@ -56,9 +56,6 @@ func (u *planUpdate) run(ctx context.Context, module string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
-	if err := u.refuseInside(store); err != nil {
-		return err
-	}
 	d, err := u.differencesHere(store, module, p, false)
 	switch {
 	case err != nil:

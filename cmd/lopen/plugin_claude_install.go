@@ -17,7 +17,8 @@ func newPluginClaudeInstall(a *app) *cobra.Command {
 ~/.claude/skills/lopen. It shows the files first. No settings are changed. Installing again updates
 the files, as is needed when lopen was moved.
 
-From then on each session of Claude Code in a project with a .lopen is kept: see lopen hook --help.`,
+From then on each session of Claude Code in a project in which you typed lopen init or run is kept: see
+lopen hook --help.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			set, err := a.claudeSet()

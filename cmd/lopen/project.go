@@ -168,7 +168,7 @@ func (a *app) owned(dir, here, start string) error {
 
 // safe says whether the user's own settings, never a project's, name the folder.
 func (a *app) safe(dir string) (bool, error) {
-	values, err := a.settings(nil, nil)
+	values, err := a.settings(nil)
 	if err != nil {
 		return false, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -42,9 +43,12 @@ type app struct {
 	warnedLast string // that an approval could not be kept
 
 	warnedIgnored bool // that the project's config.json holds what it may not
+
+	enclosed func() []enclosing // see above; nil before the command is made
 }
 
 func newRoot(a *app) *cobra.Command {
+	a.enclosed = sync.OnceValue(a.lookAbove)
 	root := &cobra.Command{
 		Use:           "lopen",
 		Short:         "Run a coding agent over the tasks of a plan, and keep what it does",
@@ -53,7 +57,10 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			a.invoked = invocation(cmd, args)
-			return a.startLog(cmd.Flags().Changed("log-level"))
+			if err := a.startLog(cmd.Flags().Changed("log-level")); err != nil {
+				return err
+			}
+			return a.gate(cmd)
 		},
 		PersistentPostRun: func(*cobra.Command, []string) {
 			if a.logSink != nil {

@@ -39,6 +39,7 @@ type runFlags struct {
 	dryRun       bool
 	pauseTimeout time.Duration
 	noCheckpoint bool
+	noCheck      bool
 	noSave       bool
 	transaction  bool
 	worktree     bool
@@ -69,7 +70,7 @@ func newRun(a *app) *cobra.Command {
 				}
 				return usagef("give one MODULE at most, and the command after --: lopen run MODULE -- CMD")
 			}
-			r := runCall{app: a, runFlags: rf, command: command, flags: changedSettings(cmd.Flags()), checkTyped: cmd.Flags().Changed("check")}
+			r := runCall{app: a, runFlags: rf, command: command, flags: rf.given(cmd.Flags()), checkTyped: cmd.Flags().Changed("check")}
 			if len(before) > 0 {
 				r.module = before[0]
 			}
@@ -97,6 +98,7 @@ func newRun(a *app) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("worktree", "branch")
 	cmd.MarkFlagsMutuallyExclusive("transaction", "no-checkpoint")
 	cmd.MarkFlagsMutuallyExclusive("commit", "no-save")
+	cmd.MarkFlagsMutuallyExclusive("check", "no-check")
 	return cmd
 }
 
@@ -148,6 +150,7 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&rf.worktree, "worktree", false, "work in a git work tree beside the project, on the branch lopen/SESSION, and commit there")
 	f.BoolVar(&rf.commit, "commit", false, "commit each task's files to git, with its hooks and signing; a resume goes on with it")
 	f.BoolVar(&rf.branch, "branch", false, "with --commit: on a branch of its own, lopen/SESSION, begun at HEAD")
+	f.BoolVar(&rf.noCheck, "no-check", false, "run without a check although the module had one: each exit 0 of CMD counts as done")
 	f.BoolVar(&rf.noCheckpoint, "no-checkpoint", false, "do not keep the files before and after each task")
 	settingBool(f, "output", "keep what each attempt printed: lopen session output")
 	settingBool(f, "transcript", "keep each attempt's prompt and raw output as well")
@@ -155,6 +158,15 @@ func (rf *runFlags) add(f *pflag.FlagSet) {
 	f.BoolVar(&rf.noSave, "no-save", false, "keep nothing: no session, no ticked box, no byte below .lopen")
 	f.StringVar(&rf.prompt, "prompt", "", "template `FILE` in place of the built-in prompt: lopen help prompt")
 	f.BoolVar(&rf.dryRun, "dry-run", false, "list what would run, print the first prompt and the size and origin of its parts, change nothing")
+}
+
+// given are the settings that were typed.
+func (rf *runFlags) given(f *pflag.FlagSet) map[string]string {
+	flags := changedSettings(f)
+	if rf.noCheck {
+		flags["check"] = ""
+	}
+	return flags
 }
 
 // runCall is one call of run.
@@ -165,7 +177,8 @@ type runCall struct {
 	command         []string // typed after --
 	flags           map[string]string
 	checkTyped      bool
-	commitTyped     bool // also --commit=false
+	asBefore        *before // what a new session takes over, nil for nothing
+	commitTyped     bool    // also --commit=false
 	branchTyped     bool
 	pauseTimeoutSet bool
 
@@ -219,7 +232,7 @@ func (r *runCall) run(ctx context.Context) (err error) {
 		}
 	}
 	if store != nil {
-		if err := r.busyInside(store); err != nil {
+		if err := r.busyInside(project); err != nil {
 			return err
 		}
 	}
@@ -252,7 +265,7 @@ func (r *runCall) runModule(ctx context.Context, project string, store *lifecycl
 		return err
 	}
 	if r.dryRun {
-		return r.printDryRun(store, p, where, values)
+		return r.printDryRun(store, p, where)
 	}
 	if len(r.command) > 0 {
 		if err := child.Look(r.command, r.tree, r.environ); err != nil {
@@ -263,7 +276,7 @@ func (r *runCall) runModule(ctx context.Context, project string, store *lifecycl
 		return err
 	}
 	if r.noSave {
-		return r.runUnsaved(ctx, project, store, where, p, values)
+		return r.runUnsaved(ctx, project, store, where, p)
 	}
 	if store == nil {
 		if _, err := r.choices(session.Settings{}, values); err != nil {
@@ -279,11 +292,16 @@ func (r *runCall) runModule(ctx context.Context, project string, store *lifecycl
 }
 
 // busyInside refuses a run of the module whose run this command is part of.
-func (r *runCall) busyInside(store *lifecycle.Store) error {
-	if r.getenv("LOPEN_MODULE") != r.module || r.refuseInside(store) == nil {
+func (r *runCall) busyInside(project string) error {
+	if r.getenv("LOPEN_MODULE") != r.module {
 		return nil
 	}
-	return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, r.getenv("LOPEN_SESSION_ID"))}
+	for _, e := range r.above() {
+		if e.in(project) && e.agent == "" {
+			return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, e.session)}
+		}
+	}
+	return nil
 }
 
 // specPath is where a module's specification lies below the project's folder.
@@ -303,11 +321,12 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 	if err := loop.EndOrphans(ctx, store, r.module, r.besideLeft, ui); err != nil {
 		return err
 	}
-	r.warnPreflight(store)
+	r.warnPreflight(ctx, store)
+	r.keepHere(project)
 	var cfg loop.Config
 	configure := r.onceEach(func(old session.Settings) (err error) {
 		defer r.crew.byItself()()
-		if values, err = r.remembered(store, old); err == nil {
+		if values, old, err = r.remembered(store, old); err == nil {
 			cfg, err = r.config(ctx, project, docs, old, values)
 			cfg.Budget.Today = today(store)
 		}
@@ -348,7 +367,7 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 		return errors.Join(err, shipped(nil), closeStore(sess))
 	}
 	defer end()
-	r.sayBegin(ui, sess, fresh)
+	r.sayBegin(ui, sess, fresh, cfg.Check)
 	err = r.work(ctx, cfg)
 	ui.stop()
 	err = shipped(err)
@@ -379,9 +398,10 @@ func (r *runCall) screen(ctx context.Context) *pane {
 	return newScreen(ctx, r.app).pane("")
 }
 
-func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool) {
+func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool, check string) {
 	if p := sess.State().Progress(); fresh {
 		ui.Say("session %s", sess.ID())
+		r.sayAsBefore(ui, check)
 	} else {
 		ui.Say("session %s goes on: %d/%d tasks done", sess.ID(), p.Done, p.Total)
 	}
@@ -390,14 +410,17 @@ func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool) {
 	}
 }
 
-// warnPreflight warns of what may stop a run later: a disk that is nearly full, for one. A
-// work does that for all.
-func (r *runCall) warnPreflight(store *lifecycle.Store) {
-	if r.crew != nil {
-		return
+// warnPreflight warns of what may stop a run later, a disk that is nearly full, for one, and of what
+// git would replace. A work does that for all.
+func (r *runCall) warnPreflight(ctx context.Context, store *lifecycle.Store) {
+	if r.crew == nil {
+		r.warnOf(ctx, store)
 	}
-	for _, f := range store.Preflight() {
-		fmt.Fprintf(r.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
+}
+
+func (a *app) warnOf(ctx context.Context, store *lifecycle.Store) {
+	for _, f := range append(store.Preflight(), a.trackedStore(ctx, store)...) {
+		fmt.Fprintf(a.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
 }
 

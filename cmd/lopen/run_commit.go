@@ -72,7 +72,7 @@ var gitCommit = trust.Command{Argv: []string{"git", "commit"}}
 // commits decides whether a run commits: what was typed, or what the session remembers. What
 // only the session says runs if this user approved it for this project, as a command does.
 func (r *runCall) commits(ctx context.Context, old session.Settings, g *gate) (commit, branch bool, err error) {
-	typed := r.commitTyped || r.worktree // which implies it
+	typed := (r.commitTyped || r.worktree) && !r.byAgent() // the latter implies it
 	if commit = old.Commit || r.worktree; r.commitTyped {
 		commit = r.commit
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/lopen-dev/lopen/cache/assess"
@@ -78,13 +77,23 @@ func (r *runCall) config(ctx context.Context, project string, docs prompt.Docume
 		Shared:     r.crew.share(),
 		Unattended: values.Unattended, ByTerminal: r.interactive(),
 	}
-	if cfg.Unattended && values.Source("idle_timeout") == settings.SourceDefault {
-		cfg.UnwatchedIdle = unattendedIdle
+	if cfg.Unattended {
+		boundIdle(&cfg, values.Source("idle_timeout"))
 	}
 	if !r.pauseTimeoutSet && !cfg.ByTerminal {
 		cfg.PauseTimeout = 10 * time.Minute
 	}
 	return cfg, nil
+}
+
+// boundIdle bounds how long the agent of a run that nobody watches may say nothing, where the user does not.
+func boundIdle(cfg *loop.Config, from settings.Source) {
+	switch from {
+	case settings.SourceDefault:
+		cfg.UnwatchedIdle = unattendedIdle
+	case settings.SourceProject: // which makes it no longer
+		cfg.IdleTimeout = min(cfg.IdleTimeout, unattendedIdle)
+	}
 }
 
 // rememberCheck has the result of the check remembered for a restart on unchanged files.
@@ -105,28 +114,6 @@ func (r *runCall) rememberCheck(store *lifecycle.Store, cfg *loop.Config, values
 		return res.At, hit, err
 	}
 	return nil
-}
-
-// remembered puts the settings of the session between the flags and the variables: a resume
-// uses them unless a flag overrides them. [session.Settings] lists them.
-func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, error) {
-	merged := map[string]string{}
-	if len(old.Command) > 0 {
-		merged = map[string]string{
-			"unit": old.Unit, "timeout": old.Timeout.String(),
-			"failure_threshold": strconv.Itoa(old.FailureThreshold), "require_change": strconv.FormatBool(old.RequireChange),
-		}
-		if old.IdleTimeout > 0 { // else nobody named one, and a run that nobody watches has its own
-			merged["idle_timeout"] = old.IdleTimeout.String()
-		}
-		if old.Check != "" { // else a variable or the configuration may name one
-			merged["check"] = old.Check
-		}
-	}
-	for k, v := range r.flags {
-		merged[k] = v
-	}
-	return r.storeSettings(store, merged)
 }
 
 // parse turns --task, --from, --through and --prompt into what they stand for.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/plan"
@@ -16,7 +15,7 @@ import (
 
 // printDryRun lists the tasks that would run, in order, and the first prompt with its parts.
 // docs is where documents are; store is nil where there is none.
-func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.Documents, values *settings.Values) error {
+func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.Documents) error {
 	st, err := r.wouldResume(store, p)
 	if err != nil {
 		return err
@@ -26,14 +25,16 @@ func (r *runCall) printDryRun(store *lifecycle.Store, p *plan.Plan, docs prompt.
 			return err
 		}
 	}
-	past := &lifecycle.Past{}
+	past, old := &lifecycle.Past{}, session.Settings{}
 	if st != nil {
+		old = st.Header().Settings
 		if past, err = store.Recorded(st); err != nil {
 			return err
 		}
-		if values, err = r.remembered(store, st.Header().Settings); err != nil {
-			return err
-		}
+	}
+	values, _, err := r.remembered(store, old)
+	if err != nil {
+		return err
 	}
 	cfg := loop.Config{Documents: docs, Module: r.module, Check: values.Check, Unit: values.Unit, Prompt: r.template, Select: r.selected}
 	h, err := loop.DryRun(cfg, p, st, past)

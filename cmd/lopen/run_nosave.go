@@ -9,7 +9,6 @@ import (
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
-	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -21,7 +20,7 @@ import (
 // where there is none, is only looked at: for the plan, the settings, and who else is
 // at work. A run that begins meanwhile is not kept out, as that would take a lock
 // file.
-func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecycle.Store, docs prompt.Documents, p *plan.Plan, values *settings.Values) (err error) {
+func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecycle.Store, docs prompt.Documents, p *plan.Plan) (err error) {
 	ui := r.screen(ctx)
 	defer ui.stop()
 	if saved != nil {
@@ -41,7 +40,11 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 	if err != nil {
 		return err
 	}
-	cfg, err := r.config(ctx, project, docs, session.Settings{}, values)
+	values, as, err := r.remembered(saved, session.Settings{})
+	if err != nil {
+		return err
+	}
+	cfg, err := r.config(ctx, project, docs, as, values)
 	if err != nil {
 		return err
 	}
@@ -55,6 +58,7 @@ func (r *runCall) runUnsaved(ctx context.Context, project string, saved *lifecyc
 	cfg.Checkpoint, cfg.Output, cfg.Transcript = false, false, false
 	cfg.ResumeHint = fmt.Sprintf("begin again with: lopen run %s (nothing was saved: --no-save)", r.module)
 	ui.Say("--no-save: nothing is kept of this run: no session, no checkpoint, no ticked box")
+	r.sayAsBefore(ui, cfg.Check)
 	err = r.work(ctx, cfg)
 	ui.stop()
 	if err == nil {

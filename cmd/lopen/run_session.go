@@ -46,8 +46,11 @@ func (r *runCall) choose(ctx context.Context, store *lifecycle.Store, ui *pane, 
 		if sess, err := r.resumeSession(ctx, store, ui, old, ready); sess != nil || err != nil {
 			return sess, false, err
 		}
-	} else if over, err := r.planDone(store); over || err != nil {
-		return nil, false, err
+	} else {
+		r.sayReplaced(store)
+		if over, err := r.planDone(store); over || err != nil {
+			return nil, false, err
+		}
 	}
 	if err := ready(); err != nil {
 		return nil, false, err
@@ -144,7 +147,7 @@ func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui 
 	case !errors.As(old.Err, &bad) || errors.Is(old.Err, lifecycle.ErrEdited):
 		return nil, old.Err
 	}
-	v, err := r.settings(nil, r.flags)
+	v, err := r.settings(r.flags)
 	if err != nil || !r.interactive() || v.Unattended {
 		return nil, errors.Join(err, old.Err)
 	}
@@ -238,7 +241,7 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 	if r.noResume {
 		return false, nil
 	}
-	v, err := r.settings(nil, r.flags)
+	v, err := r.settings(r.flags)
 	if err != nil {
 		return false, err
 	}

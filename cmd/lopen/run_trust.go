@@ -44,7 +44,7 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 		}
 		return c.Shell, g.admit(ctx, &c, own)
 	}
-	if approved.check, err = shell(v.Check, r.checkTyped || r.own(v, "check")); err != nil {
+	if approved.check, err = shell(v.Check, r.checkTyped && !r.byAgent() || r.own(v, "check")); err != nil {
 		return none, err
 	}
 	if approved.onEvent, err = shell(v.OnEvent, r.own(v, "on_event")); err != nil {
@@ -77,14 +77,14 @@ func (r *runCall) own(v *settings.Values, name string) bool {
 	s := v.Source(name)
 	if s == settings.SourceFlag { // or what the session remembers, which stands in for a flag
 		_, typed := r.flags[name]
-		return typed
+		return typed && !r.byAgent()
 	}
-	return usersOwn(s)
+	return usersOwn(s) && (s != settings.SourceVariable || !r.byAgent())
 }
 
 // usersOwn says of the source of a setting that the user, and no project, has set it.
 func usersOwn(s settings.Source) bool {
-	return s == settings.SourceUser || s == settings.SourceVariable || s == settings.SourceDefault
+	return s == settings.SourceUser || s == settings.SourceHere || s == settings.SourceVariable || s == settings.SourceDefault
 }
 
 // admit lets a command through that is the user's own, or insists on an approval of it.
@@ -137,9 +137,9 @@ func (r *runCall) firstChoice(old session.Settings, v *settings.Values, recipes 
 		if !typed && v.Source("agent") != settings.SourceVariable {
 			name = "" // by the command
 		}
-		return choice{name, r.command, true, recipes}, nil
+		return choice{name, r.command, !r.byAgent(), recipes}, nil
 	case typed && name != agent.None:
-		return startChoice(name, true, recipes)
+		return startChoice(name, !r.byAgent(), recipes)
 	case len(old.Command) > 0:
 		if !typed {
 			name = old.Agent

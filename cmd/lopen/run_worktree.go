@@ -172,7 +172,7 @@ func (a *app) admitWorktree(ctx context.Context, home string, typed bool) error 
 		return err
 	}
 	project := trust.Project{Folder: home, Repository: a.identity(ctx, home).String()}
-	if typed {
+	if typed && !a.byAgent() {
 		a.approve(store, project, gitWorktree)
 		return nil
 	}

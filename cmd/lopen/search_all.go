@@ -17,7 +17,7 @@ func (s *searchCall) findAll(ctx context.Context) (*find.Page, error) {
 	if _, err := s.project(); err != nil {
 		return nil, err
 	}
-	values, err := s.settings(nil, nil)
+	values, err := s.settings(nil)
 	if err != nil {
 		return nil, err
 	}

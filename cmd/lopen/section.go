@@ -58,7 +58,7 @@ func (a *app) outlineOf(file string) (*cache.Outline, error) {
 		return nil, err
 	}
 	top, name := filepath.Split(path)
-	values, err := a.settings(nil, nil)
+	values, err := a.settings(nil)
 	if err != nil {
 		return nil, err
 	}

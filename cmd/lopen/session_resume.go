@@ -26,7 +26,7 @@ func newSessionResume(a *app) *cobra.Command {
 			if err == nil {
 				err = a.refuseAgents(store, id)
 			}
-			if err == nil && a.refuseInside(store) == nil {
+			if err == nil && !a.byAgent() {
 				woken, err = store.RequestWake(cmd.Context(), id)
 			}
 			if err = errors.Join(err, closeStore(store)); err != nil {

@@ -56,14 +56,19 @@ func changedSettings(f *pflag.FlagSet) map[string]string {
 	return given
 }
 
-// settings loads the layers of settings for a project. config is the content of
-// .lopen/config.json, flags what was set on the command line.
-func (a *app) settings(config []byte, flags map[string]string) (*settings.Values, error) {
-	user, err := a.userConfig()
-	if err != nil {
+// settings loads the layers of settings that are no project's. flags is what was set on the command line.
+func (a *app) settings(flags map[string]string) (*settings.Values, error) {
+	return a.layered(settings.Sources{Flags: flags})
+}
+
+// layered loads the layers of settings, and warns once of what a project's config.json may not say.
+func (a *app) layered(from settings.Sources) (*settings.Values, error) {
+	var err error
+	if from.User, err = a.userConfig(); err != nil {
 		return nil, err
 	}
-	v, err := settings.Load(config, user, a.environ, flags)
+	from.Environ, from.Agent = a.environ, a.byAgent
+	v, err := settings.Load(from)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -107,7 +112,7 @@ func (a *app) userConfigPath() (string, error) {
 func (a *app) projectSettings(project string, flags map[string]string) (*settings.Values, error) {
 	store, err := lifecycle.Open(project, a.storeOptions(project))
 	if errors.Is(err, lifecycle.ErrNoStore) {
-		return a.settings(nil, flags)
+		return a.settings(flags)
 	}
 	if err != nil {
 		return nil, err
@@ -122,5 +127,40 @@ func (a *app) storeSettings(store *lifecycle.Store, flags map[string]string) (*s
 	if err != nil {
 		return nil, err
 	}
-	return a.settings(config, flags)
+	v, err := a.layered(settings.Sources{Project: config, Here: a.setHere(store), Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	return v, outOfGit(store.Project().Name(), v.RequirementsDir)
+}
+
+// setHere is what the user set in a project with config set. What of it cannot be read is nothing.
+func (a *app) setHere(store *lifecycle.Store) map[string]settings.Noted {
+	approvals, err := a.approvals()
+	if err != nil {
+		return nil
+	}
+	here, err := approvals.Here(store.Project().Name(), store.Path())
+	if err != nil {
+		fmt.Fprintf(a.stderr, "warning: %v\n", err)
+	}
+	all := map[string]settings.Noted{}
+	for name, n := range here.Settings {
+		all[name] = settings.Noted{Value: n.Value, Same: here.Same(n.Store)}
+	}
+	return all
+}
+
+// outOfGit refuses a folder of specifications that a symlink leads into a repository's own files.
+func outOfGit(project, dir string) error {
+	target, err := filepath.EvalSymlinks(filepath.Join(project, dir))
+	if err != nil {
+		return nil //nolint:nilerr // who opens it says so
+	}
+	if top, err := filepath.EvalSymlinks(project); err == nil {
+		if within, err := filepath.Rel(top, target); err == nil && settings.InGit(within) {
+			return usagef("requirements_dir: %s leads to %s: give a folder that is not in .git", dir, target)
+		}
+	}
+	return nil
 }

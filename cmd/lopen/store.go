@@ -79,36 +79,12 @@ func (a *app) trees() func(folder string) *git.Tree {
 	}
 }
 
-// refuseInside refuses a command that was started inside a run and would change the session
-// of that run.
-func (a *app) refuseInside(store *lifecycle.Store) error {
-	name := a.inside(store)
-	if name == "" {
-		return nil
-	}
-	return fmt.Errorf("refused inside the run of session %s: lopen itself keeps its plan and its state; do the task only", name)
-}
-
-// inside returns the session of the run that this command is a part of, or "". Its command
-// is told by a variable. One that took it out of its environment is found by the lock that it
-// inherited.
-func (a *app) inside(store *lifecycle.Store) string {
-	if name := a.getenv("LOPEN_SESSION_ID"); name != "" {
-		if id, err := store.Resolve(name); err == nil && id.String() == name {
-			return name
-		}
-	}
-	return store.Inside()
-}
-
-// initStore runs fn on the project's store, which is made where there is none. A command
-// inside a run is refused.
+// initStore runs fn on the project's store, which is made where there is none.
 func (a *app) initStore(fn func(project string, store *lifecycle.Store) error) error {
 	return a.changeStore(lifecycle.Policy{}, a.create, fn)
 }
 
-// changeStore runs fn on the project's store as open opens it. A command inside a run is
-// refused.
+// changeStore runs fn on the project's store as open opens it.
 func (a *app) changeStore(policy lifecycle.Policy, open func(string, lifecycle.Options) (*lifecycle.Store, error), fn func(project string, store *lifecycle.Store) error) (err error) {
 	project, err := a.project()
 	if err != nil {
@@ -121,9 +97,6 @@ func (a *app) changeStore(policy lifecycle.Policy, open func(string, lifecycle.O
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(store)) }()
-	if err := a.refuseInside(store); err != nil {
-		return err
-	}
 	return fn(project, store)
 }
 
@@ -155,7 +128,7 @@ func closeStore(store interface {
 func release(store *lifecycle.Store) { _ = closeStore(store) }
 
 // editStore runs fn on the project's store, for a command that changes what is stored about
-// sessions but no State. A command inside a run is refused.
+// sessions but no State.
 func (a *app) editStore(fn func(store *lifecycle.Store) error) error {
 	return a.editStoreWith(lifecycle.Policy{}, fn)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 func newTrust(a *app) *cobra.Command {
@@ -32,10 +34,30 @@ func (a *app) identity(ctx context.Context, project string) git.Identity {
 	return id
 }
 
+// keepHere notes that the person who typed this wants their agents' sessions kept in a project. What an agent typed is no such
+// word.
+func (a *app) keepHere(project string) {
+	if a.byAgent() || a.getenv("CLAUDECODE") != "" {
+		return
+	}
+	store := filepath.Join(project, lifecycle.Dir)
+	approvals, err := a.approvals()
+	if err == nil {
+		var here trust.Here
+		if here, err = approvals.Here(project, store); err == nil && here.Same(here.Kept) {
+			return
+		}
+		err = approvals.SetHere(project, store, (*trust.Here).Keep)
+	}
+	if err != nil {
+		fmt.Fprintf(a.stderr, "warning: the hooks of agents keep nothing here: %v\n", err)
+	}
+}
+
 // approve remembers what a person typed. That it cannot be remembered costs a
 // question next time, not this run. What an agent typed, inside of a run or of a turn of its own, is not.
 func (a *app) approve(store *trust.Store, project trust.Project, c trust.Command) {
-	if a.getenv("LOPEN_SESSION_ID") != "" || a.getenv("CLAUDECODE") != "" {
+	if a.byAgent() || a.getenv("CLAUDECODE") != "" {
 		return
 	}
 	if err := store.Approve(project, c); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -12,9 +13,10 @@ import (
 )
 
 func newTrustRevoke(a *app) *cobra.Command {
-	return &cobra.Command{
+	everything := false
+	cmd := &cobra.Command{
 		Use:   "revoke [PROJECT]",
-		Short: "Forget all commands that you approved for this project, or for one that the list names",
+		Short: "Forget what you approved and set for this project, or for one that the list names",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := a.approvals()
@@ -22,21 +24,34 @@ func newTrustRevoke(a *app) *cobra.Command {
 				return err
 			}
 			var here trust.Project
-			if len(args) == 0 {
+			match, of := func(trust.Project) bool { return true }, "all projects"
+			switch {
+			case everything && len(args) > 0:
+				return usagef("give one PROJECT or --all")
+			case everything:
+			case len(args) == 0:
 				project, err := a.project()
 				if err != nil {
 					return err
 				}
 				here = a.known(cmd.Context(), project)
-			} else if here.Folder, err = filepath.Abs(args[0]); err != nil {
-				return err
+			default:
+				if here.Folder, err = filepath.Abs(args[0]); err != nil {
+					return err
+				}
 			}
-			n, err := store.Revoke(here.Is)
-			if n == 0 && err == nil {
-				return fmt.Errorf("approvals of %s: %w; see lopen trust list", here.Folder, lifecycle.ErrNotFound)
+			if !everything {
+				match, of = here.Is, here.Folder
 			}
-			fmt.Fprintf(a.stderr, "revoked: %d approvals of %s\n", n, plain.Line(here.Folder))
+			n, err := store.Revoke(match)
+			set, serr := store.ForgetHere(match)
+			if n, err = n+set, errors.Join(err, serr); n == 0 && err == nil {
+				return fmt.Errorf("approvals of %s: %w; see lopen trust list", of, lifecycle.ErrNotFound)
+			}
+			fmt.Fprintf(a.stderr, "revoked: %d approvals of %s\n", n, plain.Line(of))
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&everything, "all", false, "of all projects")
+	return cmd
 }

@@ -68,7 +68,7 @@ budget, 11 another process works on a module, 0 all is done.`,
   lopen work --fleet --check 'make test' --agent claude`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			modules, command := atDash(cmd, args)
-			w.run = runCall{app: a, runFlags: rf, command: command, flags: changedSettings(cmd.Flags()),
+			w.run = runCall{app: a, runFlags: rf, command: command, flags: rf.given(cmd.Flags()),
 				checkTyped: cmd.Flags().Changed("check"), pauseTimeoutSet: cmd.Flags().Changed("pause-timeout")}
 			w.run.flags["unattended"], w.run.worktree = "true", true
 			return w.start(cmd.Context(), modules)
@@ -80,6 +80,7 @@ budget, 11 another process works on a module, 0 all is done.`,
 	f.BoolVar(&w.dryRun, "dry-run", false, "list the modules in their order, change nothing")
 	f.BoolVar(&w.inFleet, "fleet", false, "take modules of the fleet that no other machine works on, until none is left")
 	rf.addTo(f)
+	cmd.MarkFlagsMutuallyExclusive("check", "no-check")
 	return cmd
 }
 
@@ -131,9 +132,6 @@ func (w *workCall) start(ctx context.Context, named []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore(w.store)) }()
-	if err := w.refuseInside(w.store); err != nil {
-		return err
-	}
 	if w.inFleet {
 		return w.startFleet(ctx, named, opts)
 	}
@@ -177,9 +175,7 @@ func (w *workCall) begin(ctx context.Context) (err error) {
 
 // work works through the modules and reports.
 func (w *workCall) work(ctx context.Context, all *roster) error {
-	for _, f := range w.store.Preflight() {
-		fmt.Fprintf(w.stderr, "warning: %s: %s: %s; %s\n", w.store.Path(), f.Name, f.Found, f.Mend)
-	}
+	w.warnOf(ctx, w.store)
 	w.pruneQuietly(ctx, w.store, w.values)
 	defer awake.Keep("lopen work", &w.logger)()
 	begun := time.Now()

@@ -86,6 +86,9 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := writer.MkdirDurable(s.root, manifestDir); err != nil {
 		return nil, err
 	}
+	if err := writer.CreateFile(s.root, path.Join(manifestDir, ".gitignore"), []byte("*\n"), filePerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
 	l, err := writer.LockWait(ctx, s.root, lockName, writer.OwnerOf(os.Getpid(), "lopen transaction"))
 	if err != nil {
 		return nil, fmt.Errorf("lock the transactions: %w", err)
@@ -103,6 +106,9 @@ func (s *Store) make() error {
 		if err := writer.MkdirDurable(s.root, path.Join(repoDir, dir)); err != nil {
 			return err
 		}
+	}
+	if err := writer.CreateFile(s.root, path.Join(repoDir, ".gitignore"), []byte("*\n"), filePerm); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
 	}
 	own := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tsharedRepository = 0600\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
 	for _, f := range [][2]string{{"config", own}, {"HEAD", "ref: " + mainRef + "\n"}} {

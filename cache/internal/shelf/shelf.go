@@ -139,7 +139,7 @@ func MakeDir(store writer.FS, dir string) error {
 		}
 	}
 	if _, err := store.Lstat(tagName); errors.Is(err, fs.ErrNotExist) {
-		return writer.ReplaceUnsynced(store, tagName, []byte(tag), 0o600)
+		return errors.Join(writer.ReplaceUnsynced(store, cacheDir+"/.gitignore", []byte("*\n"), 0o600), writer.ReplaceUnsynced(store, tagName, []byte(tag), 0o600))
 	}
 	return nil
 }

@@ -100,3 +100,36 @@ func (r *repository) tracked(ctx context.Context, folder string) ([]byte, map[st
 	}
 	return data, submodules, nil
 }
+
+// Tracked returns the paths, relative to a folder and at most a thousand of them, of the files that git tracks below a name in
+// it: a checkout replaces them without a word. There are none where the folder is in no repository.
+func Tracked(ctx context.Context, folder, name string, environ []string) ([]string, error) {
+	r, err := find(ctx, folder, environ)
+	if errors.Is(err, ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	config, err := r.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !r.comparable(config) {
+		return nil, errors.New("git cannot read the index")
+	}
+	out, err := r.run(ctx, config, "", maxListed, "-C", folder, "ls-files", "-z", "--", ":(literal)"+name)
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files of %s: %w", filepath.Join(folder, name), err)
+	}
+	var paths []string
+	for path := range bytes.SplitSeq(out, []byte{0}) {
+		if len(path) > 0 && len(paths) < 1000 {
+			paths = append(paths, string(path))
+		}
+	}
+	return paths, nil
+}

@@ -26,9 +26,19 @@ const (
 
 // The rules.
 const (
-	ofUser = "user"
-	adds   = "adds"
-	inside = "inside"
+	ofUser  = "user"
+	adds    = "adds"
+	inside  = "inside"
+	fills   = "fills"
+	setHere = "set-here"
+)
+
+// What of a setting is stricter, where that is not the one value that the tag names.
+const (
+	lower  = "lower"  // a number; 0 is no limit
+	higher = "higher" // a number; 0 is no limit
+	least  = "least"  // a number; 0 is the least
+	filled = "filled" // a text; any rather than none
 )
 
 // A Key is one setting, as the tag of its field in [Values] says.
@@ -40,7 +50,9 @@ type Key struct {
 	initial string // its default as text, "" for the zero value
 	oneOf   []string
 	most    int    // the largest number; 0 for any
-	rule    string // user, adds, inside, or none
+	rule    string // user, adds, inside, fills, set-here, or none
+
+	stricter string // which way, see [Values]; "" where neither is
 }
 
 // Flag is the setting's flag: its name with dashes.
@@ -57,7 +69,7 @@ func keysOf(t reflect.Type) (all []Key) {
 		if !f.IsExported() {
 			continue
 		}
-		k := Key{Name: f.Tag.Get("json"), Help: f.Tag.Get("help"), field: i, kind: f.Type.String(), initial: f.Tag.Get("default"), rule: f.Tag.Get("rule")}
+		k := Key{Name: f.Tag.Get("json"), Help: f.Tag.Get("help"), field: i, kind: f.Type.String(), initial: f.Tag.Get("default"), rule: f.Tag.Get("rule"), stricter: f.Tag.Get("stricter")}
 		k.most, _ = strconv.Atoi(f.Tag.Get("most"))
 		if of := f.Tag.Get("of"); of != "" {
 			k.oneOf = strings.Split(of, ", ")
@@ -142,8 +154,8 @@ func (k Key) parseText(s string) (any, error) {
 	switch {
 	case len(k.oneOf) > 0 && !slices.Contains(k.oneOf, s):
 		return nil, k.bad(s, "one of "+strings.Join(k.oneOf, ", "))
-	case k.rule == inside && !filepath.IsLocal(filepath.FromSlash(s)):
-		return nil, k.bad(s, "a folder within the project, relative to it")
+	case k.rule == inside && (!filepath.IsLocal(filepath.FromSlash(s)) || InGit(s)):
+		return nil, k.bad(s, "a folder within the project, relative to it and not in .git")
 	}
 	return s, nil
 }

@@ -20,23 +20,40 @@ const (
 	SourceDefault  Source = "default"
 	SourceUser     Source = "user"
 	SourceProject  Source = "project"
+	SourceHere     Source = "set here" // by this user, with config set
 	SourceVariable Source = "variable"
 	SourceFlag     Source = "flag"
 )
+
+// Sources are what [Load] lays over each other. Project and User are the contents of the two
+// config.json, nil where there is none; Flags holds those that were given, by the setting's name.
+type Sources struct {
+	Project, User []byte
+	Here          map[string]Noted // what this user set in the project, by the setting's name
+	Environ       []string
+	Agent         func() bool // reports whether an agent typed the flags and set the variables, which tighten only then; nil for no
+	Flags         map[string]string
+}
+
+// A Noted is a setting of the project's config.json as this user set it, with its value as it is there.
+// It is noted where the project cannot write.
+type Noted struct {
+	Value strictjson.Value `json:"value"`
+	Same  bool             `json:"-"` // whether it was set in this very .lopen, and not in one that lay in its place
+}
 
 // An Entry is a setting with its value, for showing.
 type Entry struct {
 	Key    string `json:"key"`
 	Value  any    `json:"value"`
 	Source Source `json:"source"`
+	Whose  string `json:"whose"` // see [Key.Whose]
 	Help   string `json:"help"`
 }
 
-// Load lays the sources over each other. project and user are the contents of
-// the two config.json, nil where there is none; flags holds those that were given,
-// by the setting's name. An error names the setting, its value, where it comes
+// Load lays the sources over each other. An error names the setting, its value, where it comes
 // from and what would be right. LOPEN_* variables that are no settings are ignored.
-func Load(project, user []byte, environ []string, flags map[string]string) (*Values, error) {
+func Load(from Sources) (*Values, error) {
 	v := &Values{source: map[string]Source{}}
 	for _, k := range keys {
 		if k.initial == "" {
@@ -45,29 +62,45 @@ func Load(project, user []byte, environ []string, flags map[string]string) (*Val
 			return nil, err
 		}
 	}
-	if err := v.file(user, SourceUser, "the user's config.json"); err != nil {
+	if err := v.file(from.User, "the user's config.json", func(k Key, value any) { v.put(k, value, SourceUser) }); err != nil {
 		return nil, err
 	}
-	if err := v.file(project, SourceProject, ".lopen/config.json"); err != nil {
+	if err := v.project(&from); err != nil {
 		return nil, err
 	}
 	for _, k := range keys {
-		for _, kv := range environ {
-			s, ok := strings.CutPrefix(kv, k.Variable()+"=")
-			if !ok || s == "" {
-				continue
-			}
-			if err := v.set(k, s, SourceVariable, k.Variable()); err != nil {
+		if s := k.variable(from.Environ); s != "" {
+			if err := v.typed(k, s, SourceVariable, k.Variable(), &from); err != nil {
 				return nil, err
 			}
 		}
-		if s, ok := flags[k.Name]; ok {
-			if err := v.set(k, s, SourceFlag, "--"+k.Flag()); err != nil {
+		if s, ok := from.Flags[k.Name]; ok {
+			if err := v.typed(k, s, SourceFlag, "--"+k.Flag(), &from); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return v, nil
+}
+
+// variable is the value of the setting's environment variable, "" for none.
+func (k Key) variable(environ []string) (value string) {
+	for _, kv := range environ {
+		if s, ok := strings.CutPrefix(kv, k.Variable()+"="); ok && s != "" {
+			value = s
+		}
+	}
+	return value
+}
+
+// typed is set for what was typed: by an agent it tightens only.
+func (v *Values) typed(k Key, s string, source Source, where string, from *Sources) error {
+	value, err := k.parse(s)
+	if err == nil && k.stricter != "" && from.Agent != nil && !v.is(k, value) && !k.isStricter(value, v.value(k)) && from.Agent() {
+		v.ignored = append(v.ignored, fmt.Sprintf("%s is ignored: %s is less strict than %s, and an agent does not loosen that", where, word(value), word(v.value(k))))
+		return nil
+	}
+	return v.set(k, s, source, where)
 }
 
 func (v *Values) set(k Key, s string, from Source, where string) error {
@@ -87,7 +120,8 @@ func (v *Values) put(k Key, value any, from Source) {
 	v.source[k.Name] = from
 }
 
-func (v *Values) file(data []byte, from Source, where string) error {
+// file calls put with each setting of a config.json.
+func (v *Values) file(data []byte, where string, put func(Key, any)) error {
 	members, err := decode(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
@@ -97,25 +131,18 @@ func (v *Values) file(data []byte, from Source, where string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		if k.rule == ofUser && from == SourceProject {
-			v.ignored = append(v.ignored, fmt.Sprintf("%s: %s is ignored: %s", where, name, k.whose()))
-			continue
-		}
 		parsed, err := k.parseJSON(members[name])
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		if list, ok := parsed.([]string); ok && k.rule == adds {
-			parsed = append(slices.Clip(v.of(k).Interface().([]string)), list...)
-		}
-		v.put(k, parsed, from)
+		put(k, parsed)
 	}
 	return nil
 }
 
 // whose says where a setting that is the user's alone is set.
 func (k Key) whose() string {
-	return fmt.Sprintf("a project cannot set it; set it in lopen/config.json in the folder of your own settings, or for one run with %s", k.Variable())
+	return fmt.Sprintf("a project cannot set it; set it for all with lopen config set, or for one run with %s", k.Variable())
 }
 
 // Ignored says what the project's config.json tried to set and may not, a sentence each.
@@ -144,38 +171,38 @@ func decode(data []byte) (map[string]any, error) {
 	return members, nil
 }
 
-// Set returns the content of a project's config.json with one setting changed; data is
-// the old content, or nil. A setting that is the user's alone is an error.
-func Set(data []byte, name, value string) ([]byte, error) {
+// Set returns the content of a config.json with one setting changed; data is the old content, or
+// nil. noted is the value as it is there then.
+func Set(data []byte, name, value string) (config []byte, noted strictjson.Value, err error) {
 	k, err := find(name)
 	if err != nil {
-		return nil, err
-	}
-	if k.rule == ofUser {
-		return nil, fmt.Errorf("%s: %s", name, k.whose())
+		return nil, nil, err
 	}
 	parsed, err := k.parse(value)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	members, err := decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("config.json: %w", err)
+		return nil, nil, fmt.Errorf("config.json: %w", err)
 	}
 	members["schemaVersion"] = schemaVersion
 	members[name] = shown(parsed)
+	if noted, err = strictjson.Marshal(members[name]); err != nil {
+		return nil, nil, err
+	}
 	out, err := strictjson.MarshalLines(members)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(out, '\n'), nil
+	return append(out, '\n'), noted, nil
 }
 
 // All returns every setting with its value and source.
 func (v *Values) All() []Entry {
 	all := make([]Entry, len(keys))
 	for i, k := range keys {
-		all[i] = Entry{Key: k.Name, Value: shown(v.of(k).Interface()), Source: v.source[k.Name], Help: k.Help}
+		all[i] = Entry{Key: k.Name, Value: shown(v.of(k).Interface()), Source: v.source[k.Name], Whose: k.Whose(), Help: k.Help}
 	}
 	return all
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // A Mark says, outside of the project, that a session of an agent is kept there: so it is noticed when the
@@ -33,7 +35,41 @@ func (m Mark) Set(project string) {
 }
 
 // Clear removes the Mark.
-func (m Mark) Clear() { _ = os.Remove(string(m)) }
+func (m Mark) Clear() {
+	_ = os.Remove(string(m))
+	_ = os.Remove(m.agreed())
+}
+
+// A Gate is what judges a turn.
+type Gate struct {
+	On    bool   `json:"on"`
+	Check string `json:"check"`
+	Own   bool   `json:"own"` // the check is the user's, and none of the project's
+}
+
+// agreed is the file beside a Mark with the Gate of the turn.
+func (m Mark) agreed() string { return string(m) + ".gate" }
+
+// Agree notes the Gate with which a turn begins: what its agent changes after that decides nothing.
+func (m Mark) Agree(g Gate) {
+	data, err := strictjson.Marshal(g)
+	if m == "" || err != nil {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(m.agreed()), 0o700); err == nil {
+		_ = os.WriteFile(m.agreed(), data, 0o600)
+	}
+}
+
+// Agreed returns the Gate with which the turn began, nil if that is not known.
+func (m Mark) Agreed() *Gate {
+	data, err := os.ReadFile(m.agreed())
+	g := &Gate{}
+	if m == "" || err != nil || strictjson.Unmarshal(data, g) != nil {
+		return nil
+	}
+	return g
+}
 
 // later is the file beside a Mark with what the person is told by the next hook.
 func (m Mark) later() string { return string(m) + ".later" }

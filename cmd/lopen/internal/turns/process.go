@@ -34,3 +34,11 @@ func AgentProcess() int {
 	}
 	return 0
 }
+
+// Above returns the processes above this one, the nearest first.
+func Above() (pids []int) {
+	for pid, _ := parent(os.Getpid()); pid > 1 && len(pids) < 4*maxDepth; pid, _ = parent(pid) {
+		pids = append(pids, pid)
+	}
+	return pids
+}

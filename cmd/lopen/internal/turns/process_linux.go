@@ -26,3 +26,9 @@ func parent(pid int) (ppid int, name string) {
 	}
 	return ppid, name
 }
+
+// Folder is the folder in which a process is, "" if that is not known.
+func Folder(pid int) string {
+	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+	return dir
+}

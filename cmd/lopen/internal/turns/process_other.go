@@ -27,3 +27,6 @@ func parent(pid int) (ppid int, name string) {
 	ppid, _ = strconv.Atoi(f[0])
 	return ppid, filepath.Base(strings.Join(f[1:], " "))
 }
+
+// Folder is the folder in which a process is, which is not known here.
+func Folder(int) string { return "" }

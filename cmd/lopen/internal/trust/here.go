@@ -1,0 +1,151 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/writer/strictjson"
+)
+
+// Here is what a user said in a project: what they set with config set, and that their agents' sessions are
+// kept there. It lies in the user's state folder, one file a folder, as what is in the project may come
+// with a clone, a checkout or from an agent.
+type Here struct {
+	Folder   string           `json:"folder"`
+	Kept     string           `json:"kept,omitempty"`     // the store in which they said so
+	Told     string           `json:"told,omitempty"`     // the store of which they were told how to
+	Settings map[string]Noted `json:"settings,omitempty"` // by name
+
+	now string // the store that is there
+}
+
+// hereFolder is that of the files in the user's state folder. The tracker of files never looks into one of this
+// name, so that what is noted is no change where the user's home is the project.
+const hereFolder = "here/.lopen"
+
+// A Noted is a value of the project's config.json, and the store in which it was set.
+type Noted struct {
+	Value strictjson.Value `json:"value"`
+	Store string           `json:"store,omitempty"`
+}
+
+// Same says of the store in which something was said that it is the one that is there, and not another in its place. It is
+// false where the system tells nothing that distinguishes them.
+func (h *Here) Same(store string) bool { return store != "" && store == h.now }
+
+// Keep notes that the user wants sessions kept in the store that is there.
+func (h *Here) Keep() { h.Kept = h.now }
+
+// Tell notes that the user was told of the store that is there, and reports whether they were not before.
+func (h *Here) Tell() (first bool) {
+	first, h.Told = h.Told != h.now || h.now == "", h.now
+	return first
+}
+
+// Set notes a setting.
+func (h *Here) Set(name string, value strictjson.Value) {
+	if h.Settings == nil {
+		h.Settings = map[string]Noted{}
+	}
+	h.Settings[name] = Noted{value, h.now}
+}
+
+// Here returns what the user said in a folder. store is the path of the .lopen in it, which need not exist.
+func (s *Store) Here(folder, store string) (Here, error) {
+	path, h, err := s.here(folder, store)
+	if err != nil {
+		return h, err
+	}
+	data, err := documents.ReadFile(path, maxApprovals)
+	if errors.Is(err, os.ErrNotExist) {
+		return h, nil
+	}
+	if err != nil {
+		return h, fmt.Errorf("read what was set in %s: %w", folder, err)
+	}
+	said := Here{now: h.now}
+	if err = strictjson.Unmarshal(data, &said); err == nil && said.Folder != h.Folder {
+		err = errors.New("it is about another folder")
+	}
+	if err != nil {
+		return h, fmt.Errorf("what was set in %s is damaged and counts as nothing: %s: %w", folder, path, err)
+	}
+	return said, nil
+}
+
+// SetHere changes what the user said in a folder. What is damaged is replaced.
+func (s *Store) SetHere(folder, store string, change func(*Here)) error {
+	path, _, err := s.here(folder, store)
+	if err != nil {
+		return err
+	}
+	h, _ := s.Here(folder, store)
+	change(&h)
+	data, err := strictjson.MarshalLines(h)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return Replace(path, append(data, '\n'))
+}
+
+func (s *Store) here(folder, store string) (path string, h Here, err error) {
+	if h.Folder, err = filepath.Abs(folder); err == nil {
+		h.Folder, err = filepath.EvalSymlinks(h.Folder)
+	}
+	if err != nil {
+		return "", h, fmt.Errorf("find what was set in %s: %w", folder, err)
+	}
+	h.now = placeOf(store)
+	return filepath.Join(s.dir, hereOf(h.Folder)), h, nil
+}
+
+// AllHere returns what the user said, by folder. What cannot be read is left out; the error names it.
+func (s *Store) AllHere() (all []Here, err error) {
+	paths, err := filepath.Glob(filepath.Join(s.dir, filepath.FromSlash(hereFolder), "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list what was set: %w", err)
+	}
+	for _, path := range paths {
+		var h Here
+		data, rerr := documents.ReadFile(path, maxApprovals)
+		if rerr == nil {
+			rerr = strictjson.Unmarshal(data, &h)
+		}
+		if rerr != nil {
+			err = errors.Join(err, fmt.Errorf("what was set is damaged and counts as nothing: %s: %w", path, rerr))
+			continue
+		}
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b Here) int { return strings.Compare(a.Folder, b.Folder) })
+	return all, err
+}
+
+// ForgetHere forgets what the user said in the folders that match, and returns how much it was.
+func (s *Store) ForgetHere(match func(Project) bool) (n int, err error) {
+	all, err := s.AllHere()
+	for _, h := range all {
+		if !match(Project{Folder: h.Folder}) {
+			continue
+		}
+		if n += len(h.Settings); h.Kept != "" {
+			n++
+		}
+		err = errors.Join(err, os.Remove(filepath.Join(s.dir, hereOf(h.Folder))))
+	}
+	return n, err
+}
+
+// hereOf is the name of a folder's file. The folder is a real path.
+func hereOf(folder string) string {
+	return filepath.FromSlash(fmt.Sprintf("%s/%x.json", hereFolder, sha256.Sum256([]byte(folder))))
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
+)
+
+// maxBefore bounds how many sessions of a module are read for what it was run with, the newest ones.
+const maxBefore = 32
+
+// A before is what a module was run with.
+type before struct {
+	session  session.ID
+	settings session.Settings // without those that commit, which are typed for each session
+}
+
+// runsBefore are those of the module's sessions that can be read, the newest first. store may be nil.
+func (r *runCall) runsBefore(store *lifecycle.Store) (all []before, err error) {
+	if store == nil {
+		return nil, nil
+	}
+	infos, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.ID.Module != r.module || info.Origin != session.OriginRun || info.Err != nil || len(all) == maxBefore {
+			continue
+		}
+		st, _, err := store.Read(info.ID)
+		if err != nil {
+			continue // a damaged session is reported where it matters
+		}
+		was := st.Header().Settings
+		was.Commit, was.Branch = false, false
+		if len(was.Command) > 0 {
+			all = append(all, before{info.ID, was})
+		}
+	}
+	return all, nil
+}
+
+// remembered puts the settings of the session that is resumed between the flags and the variables, or
+// for a new one those of the module's newest session: a run uses them unless a flag overrides
+// them. [session.Settings] lists them. It returns what stands for the session's with the Values.
+func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*settings.Values, session.Settings, error) {
+	runs, err := r.runsBefore(store)
+	if err != nil {
+		return nil, old, err
+	}
+	r.asBefore = nil
+	if len(old.Command) == 0 && len(runs) > 0 {
+		old, r.asBefore = runs[0].settings, &runs[0]
+	}
+	merged := asFlags(old)
+	for k, v := range r.flags {
+		if k == "check" && merged[k] != "" && r.byAgent() { // whose word is none
+			continue
+		}
+		merged[k] = v
+	}
+	values, err := r.settingsOf(store, merged)
+	if err != nil || values.Check != "" || r.noCheck {
+		return values, old, err
+	}
+	for _, run := range runs { // what once judged the module's tasks is not dropped silently
+		if run.settings.Check == "" {
+			continue
+		}
+		if r.checkTyped {
+			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s of %s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
+				run.session, r.module, plain.Shell(run.settings.Check), r.module)}
+		}
+		merged["check"] = run.settings.Check
+		values, err = r.settingsOf(store, merged)
+		return values, old, err
+	}
+	return values, old, nil
+}
+
+// asFlags are the settings of a session as if they were typed. One that never began has none.
+func asFlags(old session.Settings) map[string]string {
+	flags := map[string]string{}
+	if len(old.Command) == 0 {
+		return flags
+	}
+	flags["unit"], flags["timeout"] = old.Unit, old.Timeout.String()
+	flags["failure_threshold"], flags["require_change"] = strconv.Itoa(old.FailureThreshold), strconv.FormatBool(old.RequireChange)
+	if old.IdleTimeout > 0 { // else nobody named one, and a run that nobody watches has its own
+		flags["idle_timeout"] = old.IdleTimeout.String()
+	}
+	if old.Check != "" { // else a variable or the configuration may name one
+		flags["check"] = old.Check
+	}
+	return flags
+}
+
+// settingsOf are the settings of a project, with or without a store.
+func (r *runCall) settingsOf(store *lifecycle.Store, flags map[string]string) (*settings.Values, error) {
+	if store == nil {
+		return r.settings(flags)
+	}
+	return r.storeSettings(store, flags)
+}
+
+// sayAsBefore says what a new session takes over from the module's newest one.
+func (r *runCall) sayAsBefore(ui *pane, check string) {
+	if r.asBefore == nil {
+		return
+	}
+	text := fmt.Sprintf("as session %s was run", r.asBefore.session)
+	if len(r.command) == 0 {
+		text += ": " + trust.Command{Argv: r.asBefore.settings.Command}.String()
+	}
+	if was := r.asBefore.settings.Check; was != "" && check != "" && !r.checkTyped {
+		text += "; check: " + plain.Shell(was)
+	}
+	ui.Say("%s", text)
+}

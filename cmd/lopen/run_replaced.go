@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
+)
+
+// trackedStore says which files of .lopen git tracks: a checkout, a merge or a pull replaces them, ignored or not,
+// without a word. What git does not say is nothing.
+func (a *app) trackedStore(ctx context.Context, store *lifecycle.Store) []repair.Check {
+	names, err := git.Tracked(ctx, store.Project().Name(), lifecycle.Dir, a.environ)
+	if err != nil {
+		a.logger.Info().Err(err).Msg("it is not known what git tracks of the store")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []repair.Check{{
+		Name:  "git",
+		Found: fmt.Sprintf("%s of %s tracked by git: %s", plain.Some(len(names), "file"), lifecycle.Dir, some(names)),
+		Mend:  "a checkout or a pull replaces what is here; to stop that: git rm -r --cached " + quoted([]string{lifecycle.Dir}),
+	}}
+}
+
+// some names the first of a list.
+func some(names []string) string {
+	const most = 5
+	if len(names) <= most {
+		return plain.Line(strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("%s and %d more", plain.Line(strings.Join(names[:most], ", ")), len(names)-most)
+}
+
+// sayReplaced says what of a module's plan is not as its last session left it, before a new one takes its
+// tasks from there: a checkout may have replaced the plan.
+func (r *runCall) sayReplaced(store *lifecycle.Store) {
+	st, err := moduleState(store, r.module)
+	if err != nil || st == nil {
+		return
+	}
+	p, err := store.Plan(r.module)
+	if err != nil {
+		return // the run reports what is wrong with the plan
+	}
+	res, err := tasks.Reconcile(st, p, tasks.Between)
+	if err != nil {
+		return
+	}
+	of := map[tasks.NoteKind][]string{}
+	for _, n := range res.Notes {
+		of[n.Kind] = append(of[n.Kind], n.Task)
+	}
+	for _, kind := range []struct {
+		kind tasks.NoteKind
+		text string
+	}{{tasks.Unticked, "open again"}, {tasks.Ticked, "ticked"}, {tasks.Gone, "no longer there"}} {
+		if names := of[kind.kind]; len(names) > 0 {
+			fmt.Fprintf(r.stderr, "plan: since session %s %s: %s\n", st.ID(), kind.text, some(names))
+		}
+	}
+}
