@@ -107,8 +107,8 @@ var ofCommand = []mutant{
 		pkg: "./cmd/lopen", test: "TestScripts/trust-moved",
 	},
 	{
-		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run_config.go",
-		from: `if old.Check != "" {`, to: `if true {`,
+		what: "trust: a saved session does not silence LOPEN_CHECK", file: "cmd/lopen/run_before.go",
+		from: `if old.Check != "" { // else`, to: `if true { // else`,
 		pkg: "./cmd/lopen", test: "TestScripts/trust",
 	},
 	{

@@ -69,8 +69,8 @@ var ofRepository = []mutant{
 	},
 	{
 		"project: requirements_dir stays within", "cmd/lopen/internal/settings/keys.go",
-		"case k.rule == inside && !filepath.IsLocal(",
-		"case false && !filepath.IsLocal(",
+		"case k.rule == inside && (!filepath.IsLocal(filepath.FromSlash(s)) ||",
+		"case k.rule == inside && (false ||",
 		"./cmd/lopen", "TestScripts/leads-out",
 	},
 }
