@@ -110,7 +110,7 @@ var ofAgent = []mutant{
 		"./cmd/lopen/internal/agent", "TestOnlyEventsAreCounted",
 	},
 	{
-		"run: an idle timeout that nobody named is not remembered as none", "cmd/lopen/run_config.go",
+		"run: an idle timeout that nobody named is not remembered as none", "cmd/lopen/run_before.go",
 		"if old.IdleTimeout > 0 {",
 		"if old.IdleTimeout >= 0 {",
 		"./cmd/lopen", "TestScripts/attempts",
