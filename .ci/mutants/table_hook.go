@@ -40,15 +40,15 @@ var ofHooks = []mutant{
 	},
 	{
 		"hook: a check that was not approved does not run", "cmd/lopen/hook_gate.go",
-		"if refused := k.unapproved(ctx); refused != \"\" {",
-		"if refused := k.unapproved(ctx); refused != \"\" && false {",
+		"if refused := k.unapproved(ctx, g); refused != \"\" {",
+		"if refused := k.unapproved(ctx, g); refused != \"\" && false {",
 		"./cmd/lopen", "TestScripts/hook-gate",
 	},
 	{
-		"hook: an agent approves nothing", "cmd/lopen/trust.go",
-		"|| a.getenv(\"CLAUDECODE\") != \"\" {",
-		"{",
-		"./cmd/lopen", "TestScripts/hook-gate",
+		"hook: an agent approves nothing", "cmd/lopen/gate.go",
+		"return a.byAgent() || a.getenv(\"CLAUDECODE\") != \"\" }",
+		"return false }",
+		"./cmd/lopen", "TestScripts/trust$",
 	},
 	{
 		"hook: a turn is one task, whichever process ends it", "lifecycle/checkpoints.go",

@@ -201,5 +201,8 @@ func (a *app) turnsAbove(project string, pids []int) (all []enclosing) {
 	return all
 }
 
+// approvesNothing reports whether what was typed is no approval: an agent typed it, or may have.
+func (a *app) approvesNothing() bool { return a.byAgent() || a.getenv("CLAUDECODE") != "" }
+
 // byAgent reports whether an agent typed this command, so that nothing in it is the user's word.
 func (a *app) byAgent() bool { return len(a.above()) > 0 }

@@ -37,7 +37,7 @@ func (a *app) identity(ctx context.Context, project string) git.Identity {
 // keepHere notes that the person who typed this wants their agents' sessions kept in a project. What an agent typed is no such
 // word.
 func (a *app) keepHere(project string) {
-	if a.byAgent() || a.getenv("CLAUDECODE") != "" {
+	if a.approvesNothing() {
 		return
 	}
 	store := filepath.Join(project, lifecycle.Dir)
@@ -57,7 +57,7 @@ func (a *app) keepHere(project string) {
 // approve remembers what a person typed. That it cannot be remembered costs a
 // question next time, not this run. What an agent typed, inside of a run or of a turn of its own, is not.
 func (a *app) approve(store *trust.Store, project trust.Project, c trust.Command) {
-	if a.byAgent() || a.getenv("CLAUDECODE") != "" {
+	if a.approvesNothing() {
 		return
 	}
 	if err := store.Approve(project, c); err != nil {
