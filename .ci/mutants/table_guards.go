@@ -28,7 +28,7 @@ var ofGuards = []mutant{
 	{
 		"settings: a project names no agent where the user does", "cmd/lopen/internal/settings/project.go",
 		"k.rule == fills && mine:",
-		"k.rule == fills && false:",
+		"k.rule == fills && mine && false:",
 		"./cmd/lopen/internal/settings", "TestAProjectNamesAnAgentWhereTheUserNamesNone",
 	},
 	{
@@ -130,7 +130,7 @@ var ofGuards = []mutant{
 	{
 		"gate: an agent of a turn is refused", "cmd/lopen/gate.go",
 		"if pid == info.Holder.PID && (*lifecycle.Owner)(info.Holder).Alive() {",
-		"if false {",
+		"if pid < 0 {",
 		"./cmd/lopen", "TestAnAgentOfATurnIsRefused",
 	},
 	{
@@ -166,7 +166,7 @@ var ofGuards = []mutant{
 	{
 		"hook: a clone opts nobody in", "cmd/lopen/hook.go",
 		"\tif here.Same(here.Kept) {\n\t\treturn true, \"\"",
-		"\tif true {\n\t\treturn true, \"\"",
+		"\tif here.Kept != \"x\" {\n\t\treturn true, \"\"",
 		"./cmd/lopen", "TestScripts/hook-clone$",
 	},
 	{
@@ -184,7 +184,7 @@ var ofGuards = []mutant{
 	{
 		"store: folders that came with a clone are closed", "lifecycle/store.go",
 		"info.Mode().Perm()&0o077 == 0 ||",
-		"true ||",
+		"info.Mode().Perm() != 0 ||",
 		"./lifecycle", "TestPrivateFolders",
 	},
 	{

@@ -70,7 +70,7 @@ var ofRepository = []mutant{
 	{
 		"project: requirements_dir stays within", "cmd/lopen/internal/settings/keys.go",
 		"case k.rule == inside && (!filepath.IsLocal(filepath.FromSlash(s)) ||",
-		"case k.rule == inside && (false ||",
+		"case k.rule == inside && (filepath.IsAbs(s) ||",
 		"./cmd/lopen", "TestScripts/leads-out",
 	},
 }
