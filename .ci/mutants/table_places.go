@@ -147,4 +147,28 @@ var ofPlaces = []mutant{
 		"mine = mine && f[2] != \"\"",
 		"./cmd/lopen/internal/owner", "TestOnlyMember",
 	},
+	{
+		"questions: what was typed ahead answers none", "cmd/lopen/question.go",
+		"\tdropTyped(a.stdin)\n",
+		"",
+		"./cmd/lopen", "TestTypeAheadAgreesToNothing",
+	},
+	{
+		"questions: what is typed as one is drawn does not answer it", "cmd/lopen/question.go",
+		"\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n\tdropTyped(a.stdin)\n",
+		"\tdropTyped(a.stdin)\n\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n",
+		"./cmd/lopen", "TestTypedAhead",
+	},
+	{
+		"questions: a line that a reader holds answers none", "cmd/lopen/question.go",
+		"\ta.lines = bufio.NewReader(a.stdin) //",
+		"\tif a.lines == nil {\n\t\ta.lines = bufio.NewReader(a.stdin)\n\t} //",
+		"./cmd/lopen", "TestTypedAhead",
+	},
+	{
+		"questions: an answer is a whole line", "cmd/lopen/question.go",
+		`return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")`,
+		`return strings.HasPrefix(strings.ToLower(answer), "y")`,
+		"./cmd/lopen", "TestAgreed",
+	},
 }

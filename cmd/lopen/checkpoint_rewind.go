@@ -180,8 +180,7 @@ func (r *rewindCall) look(ctx context.Context) (agreed bool, err error) {
 	}); err != nil || r.dryRun || r.yes {
 		return err == nil && !r.dryRun, err
 	}
-	answer, err := r.ask(ctx, fmt.Sprintf("Rewind %s to %s? [y/N] ", r.target.session, r.target.to))
-	return err == nil && answer != "" && (answer[0] == 'y' || answer[0] == 'Y'), err
+	return r.agreed(ctx, fmt.Sprintf("Rewind %s to %s?", r.target.session, r.target.to))
 }
 
 // find finds the checkpoint, and the paths of a restore.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -389,43 +388,39 @@ func requireEnded(t *testing.T, err error) {
 // answered with n.
 func onTerminal(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	out := strings.ReplaceAll(rawTerminal(t, command(t, dir, args...), "n\nn\ns\nn\n\x04"), "\r\n", "\n") // the terminal's own CR
+	out := strings.ReplaceAll(rawTerminal(t, command(t, dir, args...), "n", "n", "s", "n"), "\r\n", "\n") // the terminal's own CR
 	return strings.ReplaceAll(strings.ReplaceAll(out, lineUp, ""), eraseLine, "")                         // and those of the status lines
 }
 
-// rawTerminal returns what a command writes to a terminal on which something was typed.
-func rawTerminal(t *testing.T, cmd *exec.Cmd, typed string) string {
+// rawTerminal returns what a command writes to a terminal on which each question gets the next of some answers.
+func rawTerminal(t *testing.T, cmd *exec.Cmd, answers ...string) string {
 	t.Helper()
-	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	person, terminal, err := openTerminal()
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("there are no pseudo-terminals here")
 	}
 	require.NoError(t, err)
-	defer ptmx.Close()
-	require.NoError(t, unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(ptmx.Fd()), unix.TIOCGPTN)
-	require.NoError(t, err)
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	require.NoError(t, err)
-	defer tty.Close()
-	attrs, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	defer person.Close()
+	attrs, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 	require.NoError(t, err)
 	attrs.Lflag &^= unix.ECHO
-	require.NoError(t, unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, attrs))
-	_, err = ptmx.WriteString(typed)
-	require.NoError(t, err)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	var out bytes.Buffer
-	read := make(chan struct{})
+	require.NoError(t, unix.IoctlSetTermios(int(terminal.Fd()), unix.TCSETS, attrs))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
 	require.NoError(t, cmd.Start())
-	require.NoError(t, tty.Close())
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(&out, ptmx)
-	}()
+	require.NoError(t, terminal.Close())
+	_, err = person.WriteString("\x04") // the end for what reads without a question
+	require.NoError(t, err)
 	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer limit.Stop()
+	var out bytes.Buffer
+	typeAnswers(person, &out, func() string {
+		if len(answers) == 0 {
+			return "\x04"
+		}
+		answer := answers[0] + "\n"
+		answers = answers[1:]
+		return answer
+	})
 	requireEnded(t, cmd.Wait())
-	<-read
 	return out.String()
 }

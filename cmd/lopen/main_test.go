@@ -222,23 +222,6 @@ func scriptsRoot(t *testing.T) string {
 	return root
 }
 
-// drained COMMAND... runs a command on the terminal of a script and returns when all that
-// it printed there was read: testscript closes the terminal as soon as the command has
-// ended. More than a terminal buffers (64 KiB on Linux) can be written behind it only then.
-func drained() {
-	cmd := exec.Command(os.Args[1], os.Args[2:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err := cmd.Run()
-	if err != nil && cmd.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(127)
-	}
-	if tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0); err == nil {
-		_, _ = tty.WriteString(strings.Repeat("\n", 256<<10))
-	}
-	os.Exit(cmd.ProcessState.ExitCode())
-}
-
 // say MODULE TEXT... appends messages to a session, as a program does that has one.
 func say() {
 	err := func() error {

@@ -192,8 +192,7 @@ func (r *runCall) wantsElsewhere(ctx context.Context, x *fleet.Found, rel fleet.
 	if rel == fleet.Diverged {
 		more = " What was done here since is kept as a session of its own."
 	}
-	answer, err := r.ask(ctx, fmt.Sprintf("%s ran on %s until %s (%d/%d).%s Continue here? [Y/n] ", x.ID, plain.Line(x.Host), ago(x.Ago), x.Progress.Done, x.Progress.Total, more))
-	return err == nil && (answer == "" || answer[0] == 'y' || answer[0] == 'Y'), err
+	return r.agreedOrEnter(ctx, fmt.Sprintf("%s ran on %s until %s (%d/%d).%s Continue here?", x.ID, plain.Line(x.Host), ago(x.Ago), x.Progress.Done, x.Progress.Total, more))
 }
 
 // adopt makes a session that came from elsewhere one of this machine: it works in the project's

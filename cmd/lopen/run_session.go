@@ -252,12 +252,7 @@ func (r *runCall) wantsResume(ctx context.Context, old lifecycle.Info) (bool, er
 	if old.Status == session.StatusInterrupted {
 		since = string(old.Status)
 	}
-	question := fmt.Sprintf("Resume %s (%d/%d tasks, %s %s)? [Y/n] ", old.ID, old.Progress.Done, old.Progress.Total, since, ago(time.Since(old.UpdatedAt)))
-	answer, err := r.ask(ctx, question)
-	if err != nil {
-		return false, err
-	}
-	return answer == "" || answer[0] == 'y' || answer[0] == 'Y', nil
+	return r.agreedOrEnter(ctx, fmt.Sprintf("Resume %s (%d/%d tasks, %s %s)?", old.ID, old.Progress.Done, old.Progress.Total, since, ago(time.Since(old.UpdatedAt))))
 }
 
 // pruneQuietly tidies up at the start of a run. What cannot be moved now is

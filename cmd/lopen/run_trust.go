@@ -224,7 +224,7 @@ func (g *gate) requireApproval(ctx context.Context, c trust.Command) (trust.Comm
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("this command comes from inside the project and was never approved here:\n  %s\n%s", c, typed)}
 	}
 	question := fmt.Sprintf("This command comes from inside the project %s:\n  %s\nRun it, now and later?", shown(g.project.Folder), c)
-	if n := len(c.String()); len(question) > onAScreen-len(" [y/N] ") {
+	if n := len(c.String()); len(question) > onAScreen-len(" "+yesOrNo) {
 		return c, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("this command comes from inside the project, was never approved here, and with %d bytes is too long to be asked about:\n  %s\n%s", n, c, typed)}
 	}
 	if yes, err := g.agreed(ctx, question); err != nil || !yes {

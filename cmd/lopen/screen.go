@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -160,38 +158,4 @@ func statusLine(st loop.Status, now time.Time) string {
 		fmt.Fprintf(&b, "  $%.2f", st.CostUSD)
 	}
 	return b.String()
-}
-
-// agreed asks a question that only a yes answers.
-func (a *app) agreed(ctx context.Context, question string) (bool, error) {
-	answer, err := a.ask(ctx, question+" [y/N] ")
-	return answer == "y" || answer == "Y" || answer == "yes", err
-}
-
-// ask prints a question and reads a line. It gives up when ctx ends, and
-// leaves its reader behind then: the process is about to end.
-func (a *app) ask(ctx context.Context, question string) (string, error) {
-	if !a.interactive() {
-		return "", errors.New("there is no terminal to ask on")
-	}
-	fmt.Fprint(a.stderr, question)
-	type reply struct {
-		line string
-		err  error
-	}
-	got := make(chan reply, 1)
-	go func() {
-		if a.lines == nil {
-			a.lines = bufio.NewReader(a.stdin)
-		}
-		line, err := a.lines.ReadString('\n')
-		got <- reply{line, err}
-	}()
-	select {
-	case r := <-got:
-		return strings.TrimSpace(r.line), r.err
-	case <-ctx.Done():
-		fmt.Fprintln(a.stderr)
-		return "", ctx.Err()
-	}
 }

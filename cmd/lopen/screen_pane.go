@@ -209,12 +209,13 @@ func (p *pane) Choose(question string, choices []loop.Choice) (rune, error) {
 		p.erase()
 		p.status.Task = ""
 		p.mu.Unlock()
-		answer, err := p.app.ask(p.ctx, b.String()+"> ")
+		answer, err := p.app.ask(p.ctx, b.String(), "> ")
 		if err != nil {
 			return 0, err
 		}
 		for _, c := range choices {
-			if strings.HasPrefix(strings.ToLower(answer), string(c.Key)) {
+			word, _, _ := strings.Cut(c.Text, " ")
+			if strings.EqualFold(answer, string(c.Key)) || strings.EqualFold(answer, strings.TrimRight(word, ":,")) {
 				return c.Key, nil
 			}
 		}

@@ -69,7 +69,7 @@ printf end
 	cmd := command(t, dir, "work", "--jobs", "2", "--", "sh", filepath.Join(dir, "agent.sh"))
 	cmd.Env = append(cmd.Env, "S="+t.TempDir())
 	var s drawnScreen
-	out := rawTerminal(t, cmd, "")
+	out := rawTerminal(t, cmd)
 	s.write(out)
 	require.Equal(t, 2, s.most, "%q", out)
 	for _, module := range []string{"auth", "db"} {
