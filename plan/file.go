@@ -36,8 +36,11 @@ func Load(fsys writer.FS, name string, base *Plan) (*Plan, error) {
 }
 
 // CreateFile writes a new plan, durably, and never overwrites: errors.Is(err,
-// fs.ErrExist) says that the name is taken.
+// fs.ErrExist) says that the name is taken. It writes none that is too large to be read.
 func CreateFile(fsys writer.FS, name string, content []byte) error {
+	if err := guard.Bounded(name, content); err != nil {
+		return fmt.Errorf("create plan: %w", err)
+	}
 	if err := writer.CreateFile(fsys, name, content, 0o600); err != nil {
 		return fmt.Errorf("create plan: %w", err)
 	}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -223,4 +224,19 @@ func (f testFS) get(t require.TestingT, name string) string {
 	b, err := os.ReadFile(filepath.Join(f.Name(), name))
 	require.NoError(t, err)
 	return string(b)
+}
+
+// A plan that would be too large to be read again is neither made nor made so.
+func TestNoPlanIsWrittenThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	fsys, name := folder(t, "- [ ] one\n")
+	large := bytes.Repeat([]byte{'x'}, 64<<20+1)
+	require.ErrorContains(t, plan.CreateFile(fsys, "new.md", large), "more than the 67108864 that are read")
+	_, err := os.Stat(filepath.Join(filepath.Dir(name), "new.md"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	base, err := plan.Load(fsys, file, nil)
+	require.NoError(t, err)
+	_, err = plan.Apply(fsys, file, base, func(*plan.Plan, *plan.Plan) (*plan.Plan, error) { return plan.Parse(large), nil })
+	require.ErrorContains(t, err, "more than the 67108864 that are read")
+	require.Equal(t, "- [ ] one\n", read(t, name))
 }

@@ -11,8 +11,16 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 )
 
-// MaxSize bounds what is read, in bytes.
+// MaxSize bounds what is read, in bytes, and so what is written.
 const MaxSize = 64 << 20
+
+// Bounded returns an error for a content that could not be read again.
+func Bounded(name string, content []byte) error {
+	if len(content) > MaxSize {
+		return fmt.Errorf("write %s: it would have %d bytes, more than the %d that are read", name, len(content), MaxSize)
+	}
+	return nil
+}
 
 // rereads bounds how often Edit starts again because the file changed under its
 // hands.
@@ -38,6 +46,9 @@ func Edit(fsys writer.FS, name string, perm fs.FileMode, known []byte, fn func(s
 			return err
 		}
 		next, err := fn(src)
+		if err == nil {
+			err = Bounded(name, next)
+		}
 		if err != nil || bytes.Equal(src, next) && src != nil {
 			return err
 		}
