@@ -32,7 +32,8 @@ func TestMutantsCompile(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
 	var folders []string
-	for _, m := range mutants {
+	compiled := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return filepath.Ext(m.file) != ".go" })
+	for _, m := range compiled {
 		if dir := "./" + filepath.Dir(m.file); !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
 		}
@@ -43,7 +44,7 @@ func TestMutantsCompile(t *testing.T) {
 	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(all[path].Export)
 	})
-	for _, m := range mutants {
+	for _, m := range compiled {
 		full := filepath.Join(root, m.file)
 		source, err := m.changed(root)
 		require.NoError(t, err, m.what)

@@ -183,12 +183,6 @@ var ofBundle = []mutant{
 		"./writer/crypt", "TestDamageIsNoticed",
 	},
 	{
-		"key: nothing that lopen starts is told of it", "cmd/lopen/key.go",
-		"\t\treturn ok\n",
-		"\t\treturn false\n",
-		"./cmd/lopen", "TestScripts/key-hidden",
-	},
-	{
 		"key: one for nothing is a mistake", "cmd/lopen/key.go",
 		"if k.file != \"\" || k.command != \"\" {",
 		"if false {",

@@ -74,7 +74,7 @@ var ofFleet = []mutant{
 	},
 	{
 		"fleet: only files of a session come", "lifecycle/fleet/fetch.go",
-		"!sent.MatchString(x.Name) || ", "",
+		"!sent.MatchString(x.name) || ", "",
 		"./lifecycle/fleet", "TestForeignDatabase",
 	},
 	{
@@ -111,11 +111,6 @@ var ofFleet = []mutant{
 		"fleet: a fork is not resumed unasked", "cmd/lopen/run_fleet.go",
 		"	if of := r.fleet.Parted(store, own.ID); of != \"\" {", "	if of := \"\"; of != \"\" {",
 		"./cmd/lopen", "TestScripts/fleet-continue",
-	},
-	{
-		"fleet: no password is kept", "cmd/lopen/fleet_join.go",
-		"joining{Folder: project, URL: clean,", "joining{Folder: project, URL: url + clean[:0],",
-		"./cmd/lopen", "TestScripts/fleet-join",
 	},
 	{
 		"session: a fenced one writes nothing more", "lifecycle/place.go",

@@ -37,6 +37,7 @@ type bounded struct {
 	stderr string
 	peak   int64 // the largest resident set, in bytes; 0 where it did not live to say so
 	took   time.Duration
+	cpu    time.Duration // of this, what the machine worked for it
 }
 
 // runBounded runs lopen in dir, as a process of its own that the kernel gives no more
@@ -78,7 +79,7 @@ func runLimited(t testing.TB, limit int64, dir string, args ...string) (b bounde
 	begun := time.Now()
 	_ = cmd.Run() // ExitCode says it
 	require.NotNil(t, cmd.ProcessState, "sh did not start")
-	return bounded{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), peakOf(t, status), time.Since(begun)}
+	return bounded{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), peakOf(t, status), time.Since(begun), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
 // peakOf reads the peak from the copy of /proc/self/status that the command left when

@@ -27,6 +27,7 @@ func newDoctor(a *app) *cobra.Command {
 				if _, err := trust.DefaultDir(a.getenv); err != nil {
 					all = append(all, repair.Check{Name: "approvals", Found: err.Error(), Problem: true, Mend: strings.TrimSpace(hint(err))})
 				}
+				all = append(all, a.wayToFleet(store.Project().Name())...)
 				var err error
 				for _, f := range all {
 					sign := "✓"

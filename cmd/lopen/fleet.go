@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"syscall"
 	"time"
 
@@ -41,7 +38,7 @@ func fleetFlag(cmd *cobra.Command, set *bool) {
 // user's own state: what comes with a project cannot say where its files go.
 type joining struct {
 	Folder  string    `json:"folder"`  // its real path
-	URL     string    `json:"url"`     // without a password; "" leaves all to PGHOST, PGSERVICE and the like
+	URL     string    `json:"url"`     // key=value, without a password
 	Project string    `json:"project"` // the same on all machines
 	Site    string    `json:"site"`    // random; of this folder
 	At      time.Time `json:"at"`
@@ -109,7 +106,7 @@ func (a *app) fleetOf(folder string) (*fleet.Fleet, error) {
 	if j == nil || err != nil {
 		return nil, err
 	}
-	return fleet.Open(fleet.Options{URL: j.URL, Project: j.Project, Site: j.Site, Logger: a.logger})
+	return fleet.Open(a.fleetOptions(fleet.Options{URL: j.URL, Project: j.Project, Site: j.Site}))
 }
 
 // inFleet runs fn with the fleet that the project has joined.
@@ -187,44 +184,4 @@ func (a *app) fetched(ctx context.Context, f *fleet.Fleet, x *fleet.Found, fn fu
 		err = nil
 	}
 	return err
-}
-
-// keyPassword is a password in key=value.
-var keyPassword = regexp.MustCompile(`(^|\s)password\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
-
-// withoutPassword returns a connection string without the password in it, and whether it had one.
-func withoutPassword(conn string) (clean string, had bool) {
-	if !strings.HasPrefix(conn, "postgres://") && !strings.HasPrefix(conn, "postgresql://") {
-		clean = strings.TrimSpace(keyPassword.ReplaceAllString(conn, "$1"))
-		return clean, clean != strings.TrimSpace(conn)
-	}
-	u, err := url.Parse(conn)
-	if err != nil { // several hosts: what is between the first : behind the scheme and the last @ in front of a /
-		return cutPassword(conn)
-	}
-	if u.User != nil {
-		if _, had = u.User.Password(); had {
-			u.User = url.User(u.User.Username())
-		}
-	}
-	q := u.Query()
-	if q.Has("password") {
-		had = true
-		q.Del("password")
-		u.RawQuery = q.Encode()
-	}
-	if !had {
-		return conn, false
-	}
-	return u.String(), true
-}
-
-// urlPassword is a password in a URL with several hosts, which url.Parse refuses.
-var urlPassword = regexp.MustCompile(`^(postgres(?:ql)?://[^:@/?]*):[^@/?]*@`)
-
-func cutPassword(conn string) (string, bool) {
-	clean := urlPassword.ReplaceAllString(conn, "$1@")
-	query := regexp.MustCompile(`([?&])password=[^&]*&?`)
-	clean = query.ReplaceAllString(clean, "$1")
-	return clean, clean != conn
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +26,17 @@ this folder. What is done goes to the local disk first, as ever, and is sent in 
 no run waits for the database, and while it is away the log on the disk is the backlog.
 
 URL is what psql takes: postgres://USER@HOST/DB, several hosts for a failover, or key=value.
-Without it PGSERVICE, PGHOST and the like say where. A password is never kept: PGPASSFILE,
-~/.pgpass or a service file has it; one in the URL is used this once.
+Without it PGSERVICE, PGHOST and the like say where. Unless sslmode says otherwise, a server on
+another machine has to prove who it is (verify-full; sslrootcert=FILE for an authority of your own).
+
+A password is never kept: PGPASSFILE, ~/.pgpass, a service file, PGPASSWORD or LOPEN_FLEET_PASSWORD
+has it; one in the URL is used this once. What lopen starts is not told of the fleet's PGPASSWORD;
+with LOPEN_FLEET_PASSWORD, PGPASSWORD is the project's own.
 
 The tables are made if there are none and this user may; else somebody who may runs what
 lopen fleet sql prints. Other machines find the project by its root commit and its folder in
 the repository; --project gives it a name where there is none, as in a shallow clone.`,
-		Example: `  lopen fleet join 'postgres://ci@db1,db2/lopen?sslmode=verify-full'
+		Example: `  lopen fleet join 'postgres://ci@db1,db2/lopen'
   PGSERVICE=lopen lopen fleet join --project shop`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +60,7 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	if url == "" && a.getenv("PGHOST") == "" && a.getenv("PGSERVICE") == "" {
 		return usagef("give a URL, like postgres://USER@HOST/DATABASE, or set PGSERVICE or PGHOST")
 	}
-	f, err := fleet.Open(fleet.Options{URL: url, Project: name, Logger: a.logger})
+	f, err := fleet.Open(a.fleetOptions(fleet.Options{URL: url, Project: name}))
 	if err != nil {
 		return usagef("%w; give a URL like postgres://USER@HOST/DATABASE", err)
 	}
@@ -63,14 +68,12 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	if err := a.makeTables(ctx, f, yes); err != nil {
 		return err
 	}
-	had, err := a.rememberJoining(f, project, name, url)
-	if err != nil {
+	kept, left := f.Kept()
+	if err := a.rememberJoining(project, name, kept); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "joined %s as project %s\n  send what is here already: lopen session push --all\n", f.Where(), plain.Line(name))
-	if had {
-		fmt.Fprintln(a.stderr, "the password is not kept: put HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (mode 0600), or into the file that PGPASSFILE names")
-	}
+	a.sayPasswords(kept, left)
 	for _, c := range f.Doctor(ctx) {
 		if !c.OK && c.Name != fleet.CheckFailover {
 			fmt.Fprintf(a.stderr, "warning: %s: %s; %s\n", c.Name, plain.Line(c.Found), plain.Line(c.Mend))
@@ -79,11 +82,30 @@ func (a *app) join(ctx context.Context, url, name string, yes bool) error {
 	return nil
 }
 
+// sayPasswords says where the passwords come from that are not kept, and whom PGPASSWORD is kept from.
+func (a *app) sayPasswords(kept string, left []string) {
+	for _, what := range left {
+		say := "the password is not kept: put HOST:PORT:DATABASE:USER:PASSWORD into ~/.pgpass (mode 0600), or into the file that PGPASSFILE names"
+		if what == "sslpassword" {
+			say = "the sslpassword is not kept: it comes from " + sslVariable + ", or sslpassword= in a service file"
+		}
+		fmt.Fprintln(a.stderr, say)
+	}
+	if a.usesPassword(kept) && a.secret(passwordVariable) != "" {
+		fmt.Fprintf(a.stderr, "%s is the fleet's: agents, checks and hooks of this project are not told of it; where they need one of their own, %s has the fleet's\n", passwordVariable, fleetVariable)
+	}
+}
+
 // makeTables asks whether to join, unless that was said, and makes the tables or brings them up to date.
 func (a *app) makeTables(ctx context.Context, f *fleet.Fleet, yes bool) error {
 	schema, err := f.Schema(ctx)
 	if err != nil {
 		return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("%s: %s", f.Where(), fleet.Explain(err))}
+	}
+	if schema.Version > 0 {
+		if err := a.sayOthers(ctx, f); err != nil {
+			return err
+		}
 	}
 	if !yes {
 		if err := a.consent(ctx, f); err != nil {
@@ -104,18 +126,26 @@ func (a *app) makeTables(ctx context.Context, f *fleet.Fleet, yes bool) error {
 	return nil
 }
 
-// rememberJoining remembers the fleet, with all that the environment says of it now, and reports whether
-// the URL had a password, which is left out.
-func (a *app) rememberJoining(f *fleet.Fleet, project, name, url string) (had bool, err error) {
-	clean, had := withoutPassword(url)
-	if clean, err = f.Resolved(clean); err != nil {
-		return had, err
+// sayOthers names the other projects in the database.
+func (a *app) sayOthers(ctx context.Context, f *fleet.Fleet) error {
+	names, more, err := f.Others(ctx)
+	if err != nil || len(names) == 0 {
+		return fleetError(f, err)
 	}
+	if more {
+		names = append(names, "and more")
+	}
+	fmt.Fprintf(a.stderr, "%s has other projects: %s\n  who ships to it may read and change all of them: teams that distrust each other take a database each\n", f.Where(), plain.Line(strings.Join(names, ", ")))
+	return nil
+}
+
+// rememberJoining remembers the fleet. url is what is kept of its connection string.
+func (a *app) rememberJoining(project, name, url string) error {
 	site := rand.Text()
 	if old, err := a.joined(project); err == nil && old != nil { // its checkpoints are there under this one
 		site = old.Site
 	}
-	return had, a.remember(joining{Folder: project, URL: clean, Project: name, Site: site, At: time.Now().UTC().Truncate(time.Second)})
+	return a.remember(joining{Folder: project, URL: url, Project: name, Site: site, At: time.Now().UTC().Truncate(time.Second)})
 }
 
 // projectName returns the project's folder, and its name on all machines: the one that was given, or its
@@ -170,8 +200,8 @@ func newFleetSQL(a *app) *cobra.Command {
 		Use:   "sql",
 		Short: "Print the statements that make the tables",
 		Long: `Print the statements that make the tables, for somebody who may: lopen fleet sql | psql DATABASE.
---roles prints those that make two roles for least privilege: lopen_runner, who ships, takes and
-deletes sessions, and lopen_reader, who looks.`,
+--roles prints those that make two roles for least privilege: lopen_runner, who ships and takes
+sessions and deletes those that nobody holds, and lopen_reader, who looks.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprint(a.stdout, fleet.SQL(roles))

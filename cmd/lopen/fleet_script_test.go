@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ type withServer struct{ m interface{ Run() int } }
 
 func (w withServer) Run() int { return pgtest.Main(w.m) }
 
-// setUpFleet gives the scripts about a fleet a database of their own: $PG is its URL. They have two
-// machines, a and b: folders with a home each.
+// setUpFleet gives the scripts about a fleet a database of their own: $PG is its URL, and $BARE says the same without
+// the password, which is in PGPASSWORD. They have two machines, a and b: folders with a home each.
 func setUpFleet(t *testing.T, env *testscript.Env) {
 	if !strings.HasPrefix(filepath.Base(env.WorkDir), "script-fleet") || !pgtest.Found() {
 		return
@@ -28,6 +29,7 @@ func setUpFleet(t *testing.T, env *testscript.Env) {
 	env.Setenv("PGADMIN", pgtest.Admin(url))
 	if c, err := pgx.ParseConfig(url); err == nil {
 		env.Setenv("PGPASSWORD", c.Password)
+		env.Setenv("BARE", fmt.Sprintf("host=%s port=%d dbname=%s user=%s sslmode=disable", c.Host, c.Port, c.Database, c.User))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
+	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/writer/plain"
 )
 
@@ -41,6 +42,24 @@ func (a *app) leave(project string) error {
 	}
 	defer release(store)
 	return fleet.Leave(store)
+}
+
+// wayToFleet checks what keeps the way to the fleet from others, if the project has joined one. It does not connect.
+func (a *app) wayToFleet(project string) []repair.Check {
+	f, err := a.fleetOf(project)
+	if err != nil {
+		return []repair.Check{repair.Failed("fleet", err)}
+	}
+	if f == nil {
+		return nil
+	}
+	defer f.Close()
+	c := repair.Check{Name: "fleet"}
+	way, ok := f.Encryption()
+	if c.Found = fmt.Sprintf("the way to %s: %s", f.Where(), way); !ok {
+		c.Problem, c.Mend = true, fleet.MendEncryption
+	}
+	return []repair.Check{c}
 }
 
 // standingRow is what `fleet status --json` prints of a session.
@@ -107,8 +126,11 @@ func (a *app) fleetStatus(ctx context.Context, f *fleet.Fleet, store *lifecycle.
 	if err := a.printStandings(rows); err != nil {
 		return err
 	}
+	if way, ok := f.Encryption(); !ok {
+		fmt.Fprintf(a.stderr, "warning: the way to %s: %s; %s\n", f.Where(), way, fleet.MendEncryption)
+	}
 	if len(rows) == 0 && err == nil {
-		fmt.Fprintf(a.stderr, "no session yet in %s, project %s\n", plain.Line(f.Where()), plain.Line(f.Project()))
+		fmt.Fprintf(a.stderr, "no session yet in %s, project %s\n", f.Where(), plain.Line(f.Project()))
 	}
 	if err != nil {
 		return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("%s cannot be asked, so this is what is known here: %s", f.Where(), fleet.Explain(err))}

@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,26 +19,10 @@ import (
 	"github.com/lopen-dev/lopen/writer/plain"
 )
 
-// keyVariable is the one that may hold a key. Nothing that lopen starts is told of it.
-const keyVariable = "LOPEN_KEY"
-
 const keyWays = "give a key by --key-file FILE, --key-command CMD or " + keyVariable
 
 // maxKey bounds the text of a key, in bytes: crypt refuses longer ones.
 const maxKey = 64 << 10
-
-// takeKey takes the key out of the environment.
-func takeKey(environ []string) (key string, rest []string) {
-	rest = slices.Clone(environ)
-	rest = slices.DeleteFunc(rest, func(kv string) bool {
-		value, ok := strings.CutPrefix(kv, keyVariable+"=")
-		if ok {
-			key = value
-		}
-		return ok
-	})
-	return key, rest
-}
 
 // keyFlags are the flags of a command that encrypts or decrypts. No flag holds a key itself:
 // command lines are seen by others, and kept by shells.
@@ -105,8 +87,8 @@ func (k *keyFlags) text(ctx context.Context) (text []byte, from string, err erro
 	case k.command != "":
 		text, err = k.run(ctx)
 		return text, "--key-command", err
-	case k.a.key != "":
-		return []byte(k.a.key), keyVariable, nil
+	case k.a.secrets[keyVariable] != "":
+		return []byte(k.a.secrets[keyVariable]), keyVariable, nil
 	}
 	return nil, "", usagef("there is no key: %s", keyWays)
 }

@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var shown bytes.Buffer
 			a := &app{stdin: nil}
-			a.key, a.environ = takeKey([]string{"PATH=" + os.Getenv("PATH"), "LOPEN_KEY=" + c.env})
+			a.takeSecrets([]string{"PATH=" + os.Getenv("PATH"), "LOPEN_KEY=" + c.env})
 			a.stdout, a.stderr = terminal.Streams(io.Discard, &shown)
 			var key *crypt.Key
 			cmd := &cobra.Command{Use: "x", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs}
@@ -108,7 +108,7 @@ func TestKeys(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	plainly, err := (&keyFlags{a: &app{key: string(text)}}).encryption(t.Context())
+	plainly, err := (&keyFlags{a: &app{secrets: map[string]string{keyVariable: string(text)}}}).encryption(t.Context())
 	require.NoError(t, err)
 	require.Nil(t, plainly, "a key in the environment alone asks for nothing")
 }

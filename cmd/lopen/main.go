@@ -29,7 +29,7 @@ func run(args []string, stdin *os.File, stdout, stderr io.Writer, environ []stri
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	app := &app{stdin: stdin, args: args}
-	app.key, app.environ = takeKey(environ)
+	app.takeSecrets(environ)
 	app.stdout, app.stderr = terminal.Streams(stdout, stderr)
 	defer interrupts(cancel, app.stderr)()
 	defer func() { _ = errors.Join(app.stdout.Close(), app.stderr.Close()) }()

@@ -57,6 +57,7 @@ func (a *app) places() (home, here string, err error) {
 	if a.forbidden(home, start) {
 		return "", "", usagef("%s is taken as a project only when it is named: lopen -C %s ...", shown(home), plain.Quote(home))
 	}
+	a.hideFleet(home)
 	return home, here, a.owned(home, here, start)
 }
 

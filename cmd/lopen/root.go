@@ -23,7 +23,7 @@ type app struct {
 	lines          *bufio.Reader // of stdin, once something was asked
 	stdout, stderr *terminal.Stream
 	args, environ  []string
-	key            string // of the environment, which has it no longer
+	secrets        map[string]string // variables that environ has no longer
 
 	invoked   string // what a lock says of who holds it
 	dir       string
@@ -148,7 +148,7 @@ func (a *app) getenv(key string) string {
 // was typed may hold a credential, and others read the locks.
 func invocation(cmd *cobra.Command, args []string) string {
 	name := cmd.CommandPath()
-	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 {
+	if len(args) > 0 && cmd.ArgsLenAtDash() != 0 && !(cmd.HasParent() && cmd.Parent().Name() == "fleet") { // a URL may have a password
 		name += " " + args[0]
 	}
 	return name

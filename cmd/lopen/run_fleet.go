@@ -131,7 +131,9 @@ func (r *runCall) further(ctx context.Context, store *lifecycle.Store, all []fle
 			}
 		}
 	}
-	i := slices.IndexFunc(all, func(x fleet.Found) bool { return x.Status != session.StatusComplete && x.Origin == session.OriginRun })
+	i := slices.IndexFunc(all, func(x fleet.Found) bool {
+		return x.Status != session.StatusComplete && x.Origin == session.OriginRun && x.Records > 0
+	})
 	if i < 0 {
 		return nil, fleet.Absent, nil
 	}
@@ -171,7 +173,7 @@ func (r *runCall) newerPlan(ctx context.Context, store *lifecycle.Store) error {
 	case errors.As(err, &conflict):
 		fmt.Fprintf(r.stderr, "warning: %v, and here as well; the run goes by the one here: lopen plan push %s says how they differ\n", err, r.module)
 	case err != nil && !errors.Is(err, fleet.ErrNotFound):
-		r.logger.Info().Err(err).Msg("the plan of the fleet was not looked at")
+		fmt.Fprintf(r.stderr, "warning: the plan of the fleet is not taken: %s\n", fleet.Explain(err))
 	case changed:
 		fmt.Fprintf(r.stderr, "plan of %s: as the fleet has it\n", r.module)
 	}

@@ -112,6 +112,6 @@ func fullDisk(t *testing.T, url string, free func(), says func(error), mend func
 	arrives(t, sess)
 	requireSame(t, url, a, sess.ID())
 	require.NoError(t, sess.Err())
-	require.Contains(t, log.String(), "shipped to the fleet again")
+	until(t, "the client says so", func() bool { return strings.Contains(log.String(), "shipped to the fleet again") })
 	require.False(t, errors.Is(sess.Err(), fleet.ErrGone))
 }

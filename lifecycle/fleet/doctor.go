@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -43,18 +42,33 @@ func (f *Fleet) Doctor(ctx context.Context) []Check {
 	return all
 }
 
+// needed are the rights of a runner: names, and what it needs of each.
+var needed = func() (n [2][]string) {
+	add := func(right string, names ...string) {
+		for _, name := range names {
+			n[0], n[1] = append(n[0], name), append(n[1], right)
+		}
+	}
+	tables := []string{"sessions", "records", "objects", "chunks", "links", "session_objects", "checkpoints", "tasks", "iterations", "plans"}
+	add("SELECT", tables...)
+	add("INSERT", tables...)
+	add("UPDATE", "sessions", "session_objects", "tasks", "iterations", "plans")
+	add("DELETE", "tasks", "iterations")
+	add("EXECUTE", "delete_session(bigint, bigint)", "sweep()")
+	return n
+}()
+
 // leastServer is the oldest version of PostgreSQL that is known to work.
 const leastServer = 130000
 
 func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add func(name string, ok bool, mend, found string, args ...any)) error {
 	var version, user, commit, standbys string
 	var number int
-	var tls, there, writes bool
+	var there, writes bool
 	var now time.Time
-	err := c.QueryRow(ctx, `SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_user,
-		current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), clock_timestamp(),
-		coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false), to_regclass('lopen_data.schema') IS NOT NULL,
-		NOT pg_is_in_recovery()`).Scan(&version, &number, &user, &commit, &standbys, &now, &tls, &there, &writes)
+	err := c.QueryRow(ctx, `SELECT pg_catalog.left(current_setting('server_version'), 100), current_setting('server_version_num')::int, current_user::text,
+		pg_catalog.left(current_setting('synchronous_commit'), 100), pg_catalog.left(current_setting('synchronous_standby_names'), 100), clock_timestamp(),
+		to_regclass('lopen_data.schema') IS NOT NULL, NOT pg_is_in_recovery()`).Scan(&version, &number, &user, &commit, &standbys, &now, &there, &writes)
 	if err != nil {
 		return err
 	}
@@ -62,13 +76,8 @@ func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add 
 	add("connection", true, "", "%s as %s, answered after %s", f.Where(), user, took.Round(time.Millisecond))
 	add("server", number >= leastServer, "version 13 is the oldest that is tested", "PostgreSQL %s", version)
 	add("primary", writes, "name all hosts in the URL: the one that can be written is found", "%s", map[bool]string{true: "it can be written", false: "it is a standby"}[writes])
-	text := map[bool]string{true: "TLS", false: "none"}[tls]
-	host := f.pool.Config().ConnConfig.Host
-	near := strings.HasPrefix(host, "/") || host == "localhost" || net.ParseIP(host).IsLoopback()
-	if near && !tls {
-		text = "none, and the database is on this machine"
-	}
-	add("encryption", tls || near, "sslmode=verify-full in the URL; without it others on the network may read along, unless they are kept out otherwise", "%s", text)
+	way, kept := f.Encryption()
+	add("encryption", kept, MendEncryption, "%s", way)
 	off := now.Sub(begun.Add(took / 2)).Abs()
 	add("clock", true, "", "%s away from this machine's; only the clock of the database counts", off.Round(time.Millisecond))
 	if !there {
@@ -83,8 +92,9 @@ func (f *Fleet) look(ctx context.Context, c *pgxpool.Conn, begun time.Time, add 
 	err = s.usable()
 	add("tables", err == nil, "lopen fleet join, or a newer lopen", "version %d, and this lopen knows %d", s.Version, SchemaVersion)
 	var may []string
-	rows, err := c.Query(ctx, `SELECT t.name || ' ' || r.right FROM unnest($1::text[]) AS t(name), unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS r("right")
-		WHERE NOT has_table_privilege('lopen_data.' || t.name, r.right)`, []string{"sessions", "records", "objects", "chunks", "links", "session_objects", "checkpoints", "tasks", "iterations", "plans"})
+	rows, err := c.Query(ctx, `SELECT r.name || ' ' || r."right" FROM unnest($1::text[], $2::text[]) AS r(name, "right")
+		WHERE NOT CASE r."right" WHEN 'EXECUTE' THEN has_function_privilege('lopen_data.' || r.name, r."right") WHEN 'DELETE' THEN has_table_privilege('lopen_data.' || r.name, r."right")
+			ELSE has_any_column_privilege('lopen_data.' || r.name, r."right") END`, needed[0], needed[1])
 	if err == nil {
 		may, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}

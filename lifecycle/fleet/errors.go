@@ -2,17 +2,20 @@ package fleet
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 var (
@@ -75,11 +78,26 @@ func passing(err error) bool {
 	return err != nil && !errors.As(err, &held) && !errors.As(err, &fenced) && !errors.Is(err, ErrGone)
 }
 
-// Explain says in words why the database could not be used, with what to do if that is known.
+// maxExplained bounds what is said of an error, in bytes: most of it comes from the database.
+const maxExplained = 600
+
+// Explain says in words, on one line, why the database could not be used, with what to do if that is known.
 func Explain(err error) string {
+	return shown(strings.Join(strings.Fields(plain.Clip(explain(err), maxExplained)), " "), maxExplained)
+}
+
+func explain(err error) string {
 	var pg *pgconn.PgError
 	var network *net.OpError
-	text := withoutPassword(err).Error()
+	text := err.Error()
+	switch {
+	case errors.As(err, new(x509.HostnameError)):
+		return text + "; the URL of lopen fleet join has to name the host as the certificate does"
+	case errors.As(err, new(x509.UnknownAuthorityError)), errors.As(err, new(*tls.CertificateVerificationError)):
+		return text + "; sslrootcert=FILE in the URL of lopen fleet join names the authority that signed it, and sslmode=require has nobody check it"
+	case strings.Contains(text, "server refused TLS"):
+		return text + "; sslmode=disable in the URL of lopen fleet join sends everything open"
+	}
 	if errors.As(err, &network) && network.Addr != nil {
 		text = fmt.Sprintf("%s: %v", network.Addr, network.Err)
 	}
@@ -90,6 +108,8 @@ func Explain(err error) string {
 		return text + "; update lopen: what is here stays in the log until then"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the database does not answer: " + text
+	case errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)):
+		return "the database says more at once than anything has that lopen asks for: " + text
 	case !errors.As(err, &pg):
 		return text
 	}
@@ -112,18 +132,11 @@ func Foreign(err error) bool {
 	var connect *pgconn.ConnectError
 	var parse *pgconn.ParseConfigError
 	var network net.Error
-	return errors.As(err, &pg) || errors.As(err, &connect) || errors.As(err, &parse) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
+	return errors.As(err, &pg) || errors.As(err, new(*pgproto3.ExceededMaxBodyLenErr)) || errors.As(err, &connect) || errors.As(err, &parse) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, ErrNoSchema) || errors.Is(err, ErrOldSchema) || errors.Is(err, ErrNewSchema)
 }
 
-// password finds passwords in URLs and in key=value.
-var password = regexp.MustCompile(`(://[^:@/\s]*):[^@/\s]*@|(password\s*=\s*)('[^']*'|\S+)`)
-
-// withoutPassword returns an error without the passwords that its text names.
-func withoutPassword(err error) error {
-	text := err.Error()
-	if clean := password.ReplaceAllString(text, "$1$2@"); clean != text {
-		return errors.New(strings.ReplaceAll(clean, "@@", "@"))
-	}
-	return err
+// shown returns a text of the database for people: as it stands on one line, and cut to at most so many bytes.
+func shown(s string, most int) string {
+	return plain.Clip(plain.Line(strings.Clone(plain.Clip(s, most))), most) // the rest is let go
 }

@@ -1,18 +1,12 @@
 package fleet
 
 import (
-	"context"
 	"time"
 )
 
 // Hasten makes the times of a Fleet that was not used yet short enough for a test.
 func (f *Fleet) Hasten(lease, call time.Duration) {
 	f.times = times{lease: lease, renew: lease / 6, call: call, retry: 20 * time.Millisecond, longest: 100 * time.Millisecond}
-}
-
-// SweepOlder is Sweep of objects of another age.
-func (f *Fleet) SweepOlder(ctx context.Context, age time.Duration) (int, int64, error) {
-	return f.sweep(ctx, age)
 }
 
 // Restored returns what a Session said of records that the database had lost.
@@ -31,3 +25,6 @@ func (f *Fleet) Renewing() int {
 
 // Holder returns what the leases of a Fleet are held by.
 func (f *Fleet) Holder() string { return f.holder }
+
+// Password returns the one that the next connection uses.
+func (f *Fleet) Password() string { return f.pool.Config().ConnConfig.Password }

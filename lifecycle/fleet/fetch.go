@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"path"
 	"regexp"
@@ -35,7 +36,10 @@ func (f *Fleet) Fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Cont
 	if x.row.head == 0 {
 		return nil, fmt.Errorf("session %s: %w", x.ID, errNothing)
 	}
-	r := &records{f: f, ctx: ctx, row: &x.row}
+	if err := roomFor(to, x.row.bytes); err != nil {
+		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
+	}
+	r := &records{f: f, ctx: ctx, row: &x.row, name: x.ID.String(), most: x.row.bytes}
 	err := journal.Compose(to, x.ID.String(), x.row.base, r.lines())
 	if err == nil && (r.last != x.row.head && r.last < x.row.base || !bytes.Equal(r.sum, x.row.sum)) {
 		err = &writer.Error{Op: "fetch session", Path: x.ID.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("its records in the fleet do not add up to the sum of record %d", x.row.head)}
@@ -75,11 +79,23 @@ func (f *Fleet) FetchInto(ctx context.Context, x *Found, store *lifecycle.Store)
 	return err
 }
 
+// roomFor returns an error if so many bytes have no room in a folder.
+func roomFor(to writer.FS, bytes int64) error {
+	free, err := writer.FreeBytes(to.Name())
+	if err == nil && (bytes < 0 || uint64(bytes) > free) {
+		err = &writer.Error{Op: "fetch session", Path: to.Name(), Class: writer.ClassNoSpace, Err: fmt.Errorf("the fleet has %d MiB of it and %d MiB are free", bytes>>20, free>>20)}
+		return err
+	}
+	return nil
+}
+
 // records reads the lines of a session up to the head of its row.
 type records struct {
 	f    *Fleet
 	ctx  context.Context //nolint:containedctx // that of the one Fetch
 	row  *row
+	name string
+	most int64 // bytes of all of them
 	last uint64
 	sum  []byte
 }
@@ -91,22 +107,30 @@ func (r *records) lines() iter.Seq2[[]byte, error] {
 		for r.last < r.row.head {
 			n, going := 0, true
 			err := r.f.call(r.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-				rows, err := c.Query(ctx, `SELECT seq, bytes FROM lopen_data.records WHERE session = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`,
+				rows, err := c.Query(ctx, `SELECT seq, pg_catalog.octet_length(bytes), `+within("bytes", maxRecord)+` FROM lopen_data.records WHERE session = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT $4`,
 					inBinary, r.row.key, int64(r.last), int64(r.row.head), pageRecords)
 				if err != nil {
 					return err
 				}
-				defer rows.Close()
-				for going && rows.Next() {
-					var seq int64
+				_, err = each(rows, pageRecords, func(row pgx.Rows) error {
+					var seq, size int64
 					var line []byte
-					if err := rows.Scan(&seq, &line); err != nil {
+					if err := row.Scan(&seq, &size, &line); err != nil || !going {
 						return err
+					}
+					switch r.most -= size; {
+					case seq <= int64(r.last):
+						return refused(r.name, "record %d comes behind record %d", seq, r.last)
+					case line == nil:
+						return refused(r.name, "record %d has %d bytes, and one has at most %d", seq, size, maxRecord)
+					case r.most < 0:
+						return refused(r.name, "its records up to %d have more than the %d bytes of all", seq, r.row.bytes)
 					}
 					r.last, r.sum, n = uint64(seq), sumOf(r.sum, line), n+1
 					going = yield(line, nil)
-				}
-				return rows.Err()
+					return nil
+				})
+				return err
 			})
 			if err != nil && going {
 				yield(nil, err)
@@ -125,7 +149,7 @@ func (f *Fleet) Records(ctx context.Context, x *Found, above uint64, fn func(rec
 	if err != nil {
 		return above, err
 	}
-	r := &records{f: f, ctx: ctx, row: now, last: above}
+	r := &records{f: f, ctx: ctx, row: now, name: x.ID.String(), most: now.bytes, last: above}
 	for line, err := range r.lines() {
 		if err != nil {
 			return last, err
@@ -146,44 +170,65 @@ var sent = regexp.MustCompile(`^(meta\.json|recovery\.json|history/[0-9]+-[0-9]+
 
 // fetchFiles writes the files of a session's folder.
 func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
-	type file struct {
-		Name string
-		Hash []byte
-		Size int64
-	}
 	var all []file
+	var bytes int64
 	err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `SELECT s.name, s.hash, o.size FROM lopen_data.session_objects s JOIN lopen_data.objects o USING (hash) WHERE s.session = $1 ORDER BY s.name`, key)
+		rows, err := c.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(s.name, %d), substring(s.hash FROM 1 FOR %d), o.size FROM lopen_data.session_objects s JOIN lopen_data.objects o USING (hash)
+			WHERE s.session = $1 ORDER BY s.name LIMIT $2`, maxName, maxHash), key, maxNames+1)
 		if err != nil {
 			return err
 		}
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[file])
+		more, err := each(rows, maxNames, func(row pgx.Rows) error {
+			var x file
+			var hash []byte
+			if err := row.Scan(&x.name, &hash, &x.size); err != nil {
+				return err
+			}
+			if !sent.MatchString(x.name) || len(hash) != len(x.hash) || x.size < 0 || x.size > math.MaxInt64-bytes {
+				return refused(shown(x.name, maxName), "the fleet has a file of this name, which is none of a session")
+			}
+			x.hash, bytes = blob.Hash(hash), bytes+x.size
+			all = append(all, x)
+			return nil
+		})
+		if more {
+			err = refused("files", "the session has more than %d in the fleet", maxNames)
+		}
 		return err
 	})
-	if err != nil {
+	if err == nil {
+		err = roomFor(to, bytes)
+	}
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = f.fetchFile(ctx, &all[i], to)
+	}
+	return err
+}
+
+// A file is one of a session's folder in the fleet.
+type file struct {
+	name string
+	hash blob.Hash
+	size int64
+}
+
+func (f *Fleet) fetchFile(ctx context.Context, x *file, to writer.FS) error {
+	if err := mkdirs(to, path.Dir(x.name)); err != nil {
 		return err
 	}
-	for _, x := range all {
-		if !sent.MatchString(x.Name) || len(x.Hash) != len(blob.Hash{}) {
-			return &writer.Error{Op: "fetch session", Path: x.Name, Class: writer.ClassCorrupt, Err: errors.New("the fleet has a file of this name, which is none of a session")}
-		}
-		if err := mkdirs(to, path.Dir(x.Name)); err != nil {
-			return err
-		}
-		out, err := to.OpenFile(x.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return writer.NewError("fetch session", x.Name, writer.NotCommitted, err)
-		}
-		o := &object{f: f, ctx: ctx, hash: blob.Hash(x.Hash), size: x.Size}
-		var at int64
-		err = o.chunks(func(chunk []byte) error {
-			_, err := out.WriteAt(chunk, at)
-			at += int64(len(chunk))
-			return err
-		})
-		if err = errors.Join(err, out.Close()); err != nil {
-			return fmt.Errorf("%s: %w", x.Name, err)
-		}
+	out, err := to.OpenFile(x.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return writer.NewError("fetch session", x.name, writer.NotCommitted, err)
+	}
+	o := &object{f: f, ctx: ctx, hash: x.hash, size: x.size}
+	var at int64
+	err = o.chunks(func(chunk []byte) error {
+		_, err := out.WriteAt(chunk, at)
+		at += int64(len(chunk))
+		return err
+	})
+	if err = errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("%s: %w", x.name, err)
 	}
 	return nil
 }
@@ -217,10 +262,11 @@ func (o *object) chunks(fn func([]byte) error) error {
 	n := int64(0)
 	for i := 0; n < o.size || i == 0; i++ {
 		var chunk []byte
+		want := min(o.size-n, chunkBytes)
 		err := o.f.call(o.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-			return c.QueryRow(ctx, `SELECT bytes FROM lopen_data.chunks WHERE hash = $1 AND n = $2`, inBinary, o.hash[:], i).Scan(&chunk)
+			return c.QueryRow(ctx, `SELECT bytes FROM lopen_data.chunks WHERE hash = $1 AND n = $2 AND pg_catalog.octet_length(bytes) = $3`, inBinary, o.hash[:], i, want).Scan(&chunk)
 		})
-		if errors.Is(err, pgx.ErrNoRows) {
+		if errors.Is(err, pgx.ErrNoRows) || err == nil && int64(len(chunk)) != want {
 			break
 		}
 		if err != nil {

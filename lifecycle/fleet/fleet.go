@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -43,14 +42,23 @@ const connections = 4
 // changes the type of a column.
 const inBinary = pgx.QueryExecModeCacheDescribe
 
+// maxMessage bounds what the database says at once, a row for example, whatever it was asked. The longest that it
+// may say is a record.
+const maxMessage = 16 << 20
+
 // descriptions is for how many statements types are remembered: more than there are.
 const descriptions = 32
 
 // Options of a Fleet.
 type Options struct {
 	// URL says which database, as libpq reads it: a URL or key=value. What it leaves out comes from
-	// PGHOST, PGSERVICE, PGPASSFILE and the like.
-	URL     string
+	// PGHOST, PGSERVICE, PGPASSFILE and the like. Without sslmode anywhere a host that is not local has
+	// to prove who it is.
+	URL string
+	// Password and KeyPassword, that of the key of a client certificate, stand in for PGPASSWORD and
+	// PGSSLPASSWORD; "" leaves it to these.
+	Password, KeyPassword string
+
 	Project string         // identifies the project on all machines
 	Host    string         // the name of this machine, for people; "" means the system's
 	Site    string         // identifies the project's folder on this machine; "" means Host
@@ -64,6 +72,7 @@ type Options struct {
 type Fleet struct {
 	opts   Options
 	times  times // Immutable after the first use.
+	conn   conn  // Immutable.
 	pool   *pgxpool.Pool
 	holder string // of the leases of this process
 	slots  chan struct{}
@@ -81,10 +90,16 @@ type Fleet struct {
 
 // Open prepares a Fleet. It does not connect: the first call does.
 func Open(o Options) (*Fleet, error) {
-	cfg, err := pgxpool.ParseConfig(o.URL)
+	own, c, err := o.config()
 	if err != nil {
-		return nil, fmt.Errorf("fleet: %w", withoutPassword(err))
+		return nil, fmt.Errorf("fleet: %w", err)
 	}
+	cfg, err := pgxpool.ParseConfig("host=/") // the pool takes no other way to a configuration
+	if err != nil {
+		return nil, fmt.Errorf("fleet: %w", err)
+	}
+	cfg.ConnConfig = own
+	cfg.ConnConfig.MaxProtocolMessageBodyLen = maxMessage
 	if o.Host == "" {
 		o.Host, _ = os.Hostname() // it is for people only
 	}
@@ -94,7 +109,7 @@ func Open(o Options) (*Fleet, error) {
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond
 	}
-	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
+	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, conn: c, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -114,7 +129,7 @@ func Open(o Options) (*Fleet, error) {
 	cfg.ConnConfig.DialFunc = dialer.DialContext
 	cfg.ConnConfig.OnNotice = f.notice
 	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
-		if now, err := pgx.ParseConfig(o.URL); err == nil { // the password may have changed
+		if now, _, err := o.config(); err == nil { // the password may have changed
 			c.Password = now.Password
 		}
 		return nil
@@ -122,7 +137,7 @@ func Open(o Options) (*Fleet, error) {
 	cfg.BeforeClose = func(c *pgx.Conn) { f.unwarned(c.PgConn()) }
 	if f.pool, err = pgxpool.NewWithConfig(f.ctx, cfg); err != nil {
 		f.cancel()
-		return nil, fmt.Errorf("fleet: %w", withoutPassword(err))
+		return nil, fmt.Errorf("fleet: %w", err)
 	}
 	return f, nil
 }
@@ -139,44 +154,7 @@ func (f *Fleet) Close() {
 // Where returns the database in words, without a password.
 func (f *Fleet) Where() string {
 	c := f.pool.Config().ConnConfig
-	return fmt.Sprintf("%s on %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port)))
-}
-
-// resolvable are the variables of libpq that say which database, with what they are in key=value.
-var resolvable = [][2]string{
-	{"PGSERVICE", "service"}, {"PGSERVICEFILE", "servicefile"}, {"PGHOST", "host"}, {"PGPORT", "port"}, {"PGDATABASE", "dbname"}, {"PGUSER", "user"},
-	{"PGPASSFILE", "passfile"}, {"PGSSLMODE", "sslmode"}, {"PGSSLROOTCERT", "sslrootcert"}, {"PGSSLCERT", "sslcert"}, {"PGSSLKEY", "sslkey"},
-	{"PGTARGETSESSIONATTRS", "target_session_attrs"},
-}
-
-// Resolved returns a connection string that leads to the database of this Fleet whatever the environment
-// says later. url is the one of Options, without a password.
-func (f *Fleet) Resolved(url string) (string, error) {
-	c := f.pool.Config().ConnConfig
-	if url == "" {
-		var parts []string
-		for _, r := range resolvable {
-			if v := os.Getenv(r[0]); v != "" {
-				parts = append(parts, r[1]+"='"+strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(v)+"'")
-			}
-		}
-		url = strings.Join(parts, " ")
-	}
-	now, err := pgx.ParseConfig(url)
-	if err != nil {
-		return "", fmt.Errorf("fleet: %w", withoutPassword(err))
-	}
-	if now.Host != c.Host || now.Port != c.Port || now.Database != c.Database || now.User != c.User {
-		return "", fmt.Errorf("fleet: %q leads to another database than %s", url, f.Where())
-	}
-	if !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
-		for _, p := range [][2]string{{"dbname", c.Database}, {"user", c.User}, {"host", c.Host}} {
-			if !strings.Contains(url, p[0]+"=") && !strings.Contains(url, "service=") {
-				url += " " + p[0] + "='" + p[1] + "'"
-			}
-		}
-	}
-	return url, nil
+	return shown(fmt.Sprintf("%s on %s", c.Database, net.JoinHostPort(c.Host, fmt.Sprint(c.Port))), maxName)
 }
 
 // Project returns the project that the Fleet is of.
@@ -190,7 +168,7 @@ func (f *Fleet) notice(c *pgconn.PgConn, n *pgconn.Notice) {
 		f.warn[c] = true
 		f.mu.Unlock()
 	}
-	f.opts.Logger.Debug().Str("severity", n.SeverityUnlocalized).Str("code", n.Code).Str("message", n.Message).Msg("notice of the database")
+	f.opts.Logger.Debug().Str("severity", n.SeverityUnlocalized).Str("code", n.Code).Str("message", shown(n.Message, maxExplained)).Msg("notice of the database")
 }
 
 func (f *Fleet) unwarned(c *pgconn.PgConn) (was bool) {

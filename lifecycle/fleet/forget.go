@@ -14,30 +14,26 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
-// sweepAge is how long an object stays that nothing needs: a batch that names it may be on its way.
-const sweepAge = time.Hour
-
-// sweepMany is how many objects one statement removes at most.
-const sweepMany = 1000
-
 // Delete removes a session from the fleet for good, with all its records. The error is a [*HeldError]
 // if somebody has its lease, and wraps ErrNotFound if it is gone.
 func (f *Fleet) Delete(ctx context.Context, x *Found) error {
 	return f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var gone bool
+		err := tx.QueryRow(ctx, `SELECT coalesce(lopen_data.delete_session($1, $2), false)`, x.row.key, int64(x.row.head)).Scan(&gone)
+		if gone || err != nil {
+			return err
+		}
 		var r row
-		err := r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1 FOR UPDATE`, x.row.key))
+		err = r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1`, x.row.key))
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return fmt.Errorf("session %s: %w", x.ID, ErrNotFound)
 		case err != nil:
 			return err
-		case r.holder != "" && r.holder != f.holder && r.left > 0:
+		case r.holder != "" && r.left > 0:
 			return r.held(x.ID.String())
-		case r.head != x.row.head:
-			return fmt.Errorf("session %s, which is at record %d: %w", x.ID, r.head, errChanged)
 		}
-		_, err = tx.Exec(ctx, `DELETE FROM lopen_data.sessions WHERE session = $1`, x.row.key)
-		return err
+		return fmt.Errorf("session %s, which is at record %d: %w", x.ID, r.head, errChanged)
 	})
 }
 
@@ -106,23 +102,11 @@ func (f *Fleet) Prune(ctx context.Context, r lifecycle.Retention, dryRun bool) (
 // number and bytes. Any number of processes may ship meanwhile: what they name by then stays, and a
 // batch that names an object which went is refused and sent again.
 func (f *Fleet) Sweep(ctx context.Context) (objects int, bytes int64, err error) {
-	return f.sweep(ctx, sweepAge)
-}
-
-func (f *Fleet) sweep(ctx context.Context, age time.Duration) (objects int, bytes int64, err error) {
 	for {
 		var n int
 		var b int64
 		err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
-			return tx.QueryRow(ctx, `WITH goes AS (
-					SELECT hash FROM lopen_data.objects o WHERE created < clock_timestamp() - $1::bigint * interval '1 ms'
-						AND NOT EXISTS (SELECT FROM lopen_data.session_objects s WHERE s.hash = o.hash)
-						AND NOT EXISTS (SELECT FROM lopen_data.links l WHERE l.child = o.hash)
-						AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.root = o.hash)
-						AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.rules = o.hash)
-					LIMIT $2 FOR UPDATE SKIP LOCKED),
-				went AS (DELETE FROM lopen_data.objects o USING goes WHERE o.hash = goes.hash RETURNING o.size)
-				SELECT count(*), coalesce(sum(size), 0)::bigint FROM went`, age.Milliseconds(), sweepMany).Scan(&n, &b)
+			return tx.QueryRow(ctx, `SELECT objects, bytes FROM lopen_data.sweep()`).Scan(&n, &b)
 		})
 		if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == foreignKey {
 			return objects, bytes, nil // somebody names one of them by now; the next sweep goes on

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,10 +21,12 @@ type row struct {
 	base   uint64
 	head   uint64
 	sum    []byte
+	bytes  int64 // of all records
 }
 
 // rowColumns are those that scan reads.
-const rowColumns = `session, term, coalesce(holder, ''), host, (extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, lease_until, base_seq, head_seq, head_sum`
+var rowColumns = fmt.Sprintf(`session, term, pg_catalog.left(coalesce(holder, ''), 64), pg_catalog.left(host, %d), %s, %s, greatest(base_seq, 0), greatest(head_seq, 0), substring(head_sum FROM 1 FOR %d), bytes`,
+	maxHost, msUntil("lease_until"), at("lease_until"), maxHash)
 
 func (r *row) scan(from pgx.Row) error { return r.scanWith(from) }
 
@@ -112,7 +115,7 @@ func (f *Fleet) renewAll() {
 			return
 		}
 		if err := f.renew(f.ctx); err != nil && f.ctx.Err() == nil {
-			f.opts.Logger.Warn().Err(withoutPassword(err)).Msg("the leases of the fleet could not be renewed")
+			f.opts.Logger.Warn().Err(err).Msg("the leases of the fleet could not be renewed")
 		}
 	}
 }
@@ -184,6 +187,6 @@ func (f *Fleet) giveBackAll() {
 		return err
 	})
 	if err != nil {
-		f.opts.Logger.Debug().Err(withoutPassword(err)).Msg("leases were not given back; they end by themselves")
+		f.opts.Logger.Debug().Err(err).Msg("leases were not given back; they end by themselves")
 	}
 }

@@ -195,14 +195,16 @@ func (s *shipping) onLine(ctx context.Context, cps *lifecycle.Checkpoints, b *ba
 func (f *Fleet) chained(ctx context.Context, key int64) (has map[string]bool, err error) {
 	has = map[string]bool{}
 	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `SELECT chain || id FROM lopen_data.checkpoints WHERE session = $1`, key)
+		rows, err := c.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(chain, %d) || pg_catalog.left(id, 64) FROM lopen_data.checkpoints WHERE session = $1 LIMIT $2`, maxName), key, maxNames)
 		if err != nil {
 			return err
 		}
-		all, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		for _, name := range all {
+		_, err = each(rows, maxNames, func(row pgx.Rows) error { // one of more is sent once more
+			var name string
+			err := row.Scan(&name)
 			has[name] = true
-		}
+			return err
+		})
 		return err
 	})
 	return has, err
@@ -288,13 +290,15 @@ func (u *upload) has(ctx context.Context, all []blob.Hash) (map[blob.Hash]bool, 
 			if err != nil {
 				return err
 			}
-			got, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-			for _, h := range got {
-				if len(h) == len(blob.Hash{}) {
-					there[blob.Hash(h)] = true
-					u.fleet.known.add(blob.Hash(h))
+			_, err = each(rows, len(some), func(row pgx.Rows) error {
+				var h []byte
+				if err := row.Scan(&h); err != nil || len(h) != len(blob.Hash{}) {
+					return err
 				}
-			}
+				there[blob.Hash(h)] = true
+				u.fleet.known.add(blob.Hash(h))
+				return nil
+			})
 			return err
 		})
 		if err != nil {

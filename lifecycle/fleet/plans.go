@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,37 +32,83 @@ type Plan struct {
 	Updated  time.Time
 }
 
-const planColumns = `module, revision, bytes, open, total, host, holder IS NOT NULL AND lease_until > clock_timestamp(),
-	(extract(epoch FROM lease_until - clock_timestamp()) * 1000)::bigint, updated`
+// summaryColumns are those of a plan without its bytes, and planColumns all.
+var (
+	summaryColumns = fmt.Sprintf(`pg_catalog.left(module, 64), revision, open, total, pg_catalog.left(host, %d), holder IS NOT NULL AND lease_until > pg_catalog.clock_timestamp(), %s, %s`,
+		maxHost, msUntil("lease_until"), at("updated"))
+	planColumns = summaryColumns + `, pg_catalog.octet_length(bytes), ` + within("bytes", maxPlan)
+)
 
-func scanPlan(from pgx.CollectableRow) (p Plan, err error) {
+// isModule is a condition that a column has the name of a module: nobody here wrote another one.
+const isModule = ` COLLATE "C" ~ '^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$'`
+
+// scan scans summaryColumns and what follows them.
+func (p *Plan) scan(from pgx.Row, more ...any) error {
 	var revision, left int64
-	err = from.Scan(&p.Module, &revision, &p.Bytes, &p.Open, &p.Total, &p.Host, &p.Held, &left, &p.Updated)
-	p.Revision, p.Left = uint64(revision), time.Duration(left)*time.Millisecond
+	err := from.Scan(append([]any{&p.Module, &revision, &p.Open, &p.Total, &p.Host, &p.Held, &left, &p.Updated}, more...)...)
+	p.Revision, p.Left, p.Host = uint64(revision), time.Duration(left)*time.Millisecond, shown(p.Host, maxHost)
+	return misread("plans", err)
+}
+
+// errTooLarge means that a plan is larger than one of a fleet may be.
+var errTooLarge = fmt.Errorf("a plan in a fleet has at most %d bytes and %d lines", maxPlan, maxPlanLines)
+
+func scanPlan(from pgx.Row) (p Plan, err error) {
+	var size int64
+	if err := p.scan(from, &size, &p.Bytes); err != nil {
+		return p, err
+	}
+	if p.Bytes == nil && size > 0 || !fits(p.Bytes) {
+		p.Bytes, err = nil, fmt.Errorf("the plan of %s in the fleet, revision %d by %s, has %d bytes: %w", p.Module, p.Revision, p.Host, size, errTooLarge)
+	}
 	return p, err
 }
 
-// Plans returns the plans of the project, sorted by module.
+// parsed returns the plan as one that is written here: none that the next run could not read.
+func (p *Plan) parsed() (*plan.Plan, error) {
+	now := plan.Parse(p.Bytes)
+	err := now.Usable()
+	if err == nil {
+		_, err = now.Turn()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the plan of %s in the fleet, revision %d by %s: %s", p.Module, p.Revision, p.Host, shown(err.Error(), maxExplained)) // it may quote the plan
+	}
+	return now, nil
+}
+
+// fits reports whether a plan is one that a fleet may have.
+func fits(plan []byte) bool {
+	return len(plan) <= maxPlan && bytes.Count(plan, []byte("\n")) <= maxPlanLines
+}
+
+// Plans returns the plans of the project, sorted by module, without their bytes.
 func (f *Fleet) Plans(ctx context.Context) (all []Plan, err error) {
 	err = f.reading(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 ORDER BY module`, f.opts.Project)
+		rows, err := c.Query(ctx, `SELECT `+summaryColumns+` FROM lopen_data.plans WHERE project = $1 AND module`+isModule+` ORDER BY module LIMIT $2`, f.opts.Project, maxListed+1)
 		if err != nil {
 			return err
 		}
-		all, err = pgx.CollectRows(rows, scanPlan)
+		all = nil
+		more, err := each(rows, maxListed, func(row pgx.Rows) error {
+			var p Plan
+			err := p.scan(row)
+			all = append(all, p)
+			return err
+		})
+		if more {
+			f.opts.Logger.Warn().Msgf("the fleet has more than %d plans: the others are not looked at", maxListed)
+		}
 		return err
 	})
 	return all, err
 }
 
-// Plan returns the plan of a module. The error wraps ErrNotFound if the fleet has none.
+// Plan returns the plan of a module. The error wraps ErrNotFound if the fleet has none. One that is too large
+// is an error, and all of it but its bytes is returned as well.
 func (f *Fleet) Plan(ctx context.Context, module string) (p Plan, err error) {
-	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 AND module = $2`, f.opts.Project, module)
-		if err != nil {
-			return err
-		}
-		p, err = pgx.CollectExactlyOneRow(rows, scanPlan)
+	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) (err error) {
+		p, err = scanPlan(c.QueryRow(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 AND module = $2`, inBinary, f.opts.Project, module))
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -134,6 +181,9 @@ func (f *Fleet) PushPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return Plan{}, err
 	}
+	if !fits(here.Source()) {
+		return Plan{}, fmt.Errorf("the plan of %s is not sent: %w", module, errTooLarge)
+	}
 	base, err := f.base(store, module)
 	if err != nil {
 		return Plan{}, err
@@ -142,6 +192,7 @@ func (f *Fleet) PushPlan(ctx context.Context, store *lifecycle.Store, module str
 	switch {
 	case errors.Is(err, ErrNotFound):
 		there = Plan{Module: module}
+	case errors.Is(err, errTooLarge) && over:
 	case err != nil:
 		return Plan{}, err
 	case string(there.Bytes) == string(here.Source()):
@@ -164,20 +215,15 @@ func (f *Fleet) swap(ctx context.Context, store *lifecycle.Store, module string,
 		after = append(after, turn.After...)
 	}
 	var now Plan
-	err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `INSERT INTO lopen_data.plans AS p (project, module, revision, bytes, open, total, priority, after, host)
-			SELECT $1, $2, 1, $3, $4, $5, $6, $7, $8 WHERE $9 = 0
-			ON CONFLICT DO NOTHING RETURNING `+planColumns, f.opts.Project, module, p.Source(), total-done, total, priority, after, f.opts.Host, int64(revision))
-		if revision > 0 && err == nil {
-			rows.Close()
-			rows, err = tx.Query(ctx, `UPDATE lopen_data.plans SET revision = revision + 1, bytes = $3, open = $4, total = $5, priority = $6, after = $7,
+	err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		statement := `INSERT INTO lopen_data.plans AS p (project, module, revision, bytes, open, total, priority, after, host)
+			SELECT $1, $2, 1, $3, $4, $5, $6, $7, $8 WHERE $9 = 0 ON CONFLICT DO NOTHING RETURNING `
+		if revision > 0 {
+			statement = `UPDATE lopen_data.plans SET revision = revision + 1, bytes = $3, open = $4, total = $5, priority = $6, after = $7,
 					host = CASE WHEN holder IS NULL THEN $8 ELSE host END, updated = clock_timestamp()
-				WHERE project = $1 AND module = $2 AND revision = $9 RETURNING `+planColumns, f.opts.Project, module, p.Source(), total-done, total, priority, after, f.opts.Host, int64(revision))
+				WHERE project = $1 AND module = $2 AND revision = $9 RETURNING `
 		}
-		if err != nil {
-			return err
-		}
-		now, err = pgx.CollectExactlyOneRow(rows, scanPlan)
+		now, err = scanPlan(tx.QueryRow(ctx, statement+planColumns, f.opts.Project, module, p.Source(), total-done, total, priority, after, f.opts.Host, int64(revision)))
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -202,6 +248,10 @@ func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return false, err
 	}
+	next, err := there.parsed()
+	if err != nil {
+		return false, err
+	}
 	here, err := store.Plan(module)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := store.CreatePlan(module, there.Bytes); err != nil {
@@ -219,14 +269,14 @@ func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return false, err
 	}
-	if base.SHA256 != folder.SHA256(here.Source()) && !sameButBoxes(here, plan.Parse(there.Bytes)) {
+	if base.SHA256 != folder.SHA256(here.Source()) && !sameButBoxes(here, next) {
 		return false, &ConflictError{there}
 	}
 	_, err = store.EditPlan(module, here, func(was, now *plan.Plan) (*plan.Plan, error) {
 		if string(was.Source()) != string(now.Source()) {
 			return nil, &ConflictError{there}
 		}
-		return plan.Parse(there.Bytes), nil
+		return next, nil
 	})
 	if err != nil {
 		return false, err
@@ -287,6 +337,8 @@ func (p *shippedPlan) ship(ctx context.Context, s *Session) error {
 			p.conflict = conflict.Revision
 			s.log.Warn().Err(err).Msg("the plan is not shipped: lopen plan push says how they differ")
 		}
+	case errors.Is(err, errTooLarge):
+		s.log.Warn().Err(err).Msg("the plan is not shipped")
 	case err != nil:
 		return err
 	}

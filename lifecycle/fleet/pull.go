@@ -110,20 +110,17 @@ func (f *Fleet) sameLine(ctx context.Context, key int64, log *journal.Log, seq u
 	if len(refs) == 0 || refs[0].Seq != seq {
 		return false, nil
 	}
-	var there []byte
-	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		err := c.QueryRow(ctx, `SELECT bytes FROM lopen_data.records WHERE session = $1 AND seq = $2`, key, int64(seq)).Scan(&there)
+	err = log.Lines(refs[:1], func(_ *journal.Ref, line []byte) error {
+		var there []byte
+		err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+			return c.QueryRow(ctx, `SELECT bytes FROM lopen_data.records WHERE session = $1 AND seq = $2 AND pg_catalog.octet_length(bytes) = $3`,
+				inBinary, key, int64(seq), len(line)).Scan(&there)
+		})
+		same = err == nil && bytes.Equal(line, there)
 		if errors.Is(err, pgx.ErrNoRows) {
 			err = nil
 		}
 		return err
-	})
-	if err != nil || there == nil {
-		return false, err
-	}
-	err = log.Lines(refs[:1], func(_ *journal.Ref, line []byte) error {
-		same = bytes.Equal(line, there)
-		return nil
 	})
 	return same, err
 }

@@ -124,6 +124,8 @@ func TestSweepBesideShippers(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	sweeper := newMachine(t, "sweeps", url)
+	// Without the hour for which they stay.
+	execute(t, url, `DO $$ BEGIN EXECUTE replace(pg_get_functiondef('lopen_data.sweep()'::regprocedure), '1 hour', '0 hours'); END $$`)
 	const machines, times = 3, 5
 	ctx, stop := context.WithCancel(t.Context())
 	swept, ended := 0, make(chan error, 1)
@@ -140,7 +142,7 @@ func TestSweepBesideShippers(t *testing.T) {
 			case <-kick:
 			case <-ctx.Done():
 			}
-			n, _, err := sweeper.SweepOlder(ctx, 0)
+			n, _, err := sweeper.Sweep(ctx)
 			if swept += n; err != nil {
 				ended <- err
 				return
@@ -188,7 +190,7 @@ func TestSweepBesideShippers(t *testing.T) {
 	for _, x := range left {
 		require.NoError(t, sweeper.Delete(t.Context(), &x))
 	}
-	_, _, err = sweeper.SweepOlder(t.Context(), 0)
+	_, _, err = sweeper.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, ask[int](t, url, "SELECT count(*) FROM lopen_data.objects"))
 	require.Zero(t, ask[int](t, url, "SELECT count(*) FROM lopen_data.chunks"))

@@ -310,7 +310,7 @@ func (s *shipping) release(ctx context.Context) {
 		return
 	}
 	if err := s.session.fleet.giveBack(ctx, s.row.key, s.row.term); err != nil {
-		s.session.log.Debug().Err(withoutPassword(err)).Msg("the lease was not given back; it ends by itself")
+		s.session.log.Debug().Err(err).Msg("the lease was not given back; it ends by itself")
 	} else {
 		s.note.Holder, s.note.Term, s.dirty = "", 0, true
 	}

@@ -6,11 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lopen-dev/lopen/lifecycle"
@@ -27,6 +30,7 @@ type source struct {
 	ctx    context.Context //nolint:containedctx // that of the one Pull
 	header bundle.Header
 	next   []item
+	blobs  []sized // that come behind these
 	now    io.ReadCloser
 
 	here      *blob.Store // the objects of the store that it comes to; nil if it has none
@@ -107,50 +111,79 @@ func (s *source) addBytes(name string, data []byte) {
 // checkpoints adds the chains and the objects that they need. The chain of the newest checkpoint comes as
 // that of the project's folder, so that it is continued where there was none.
 func (s *source) checkpoints(x *Found, newest string) error {
-	type line struct {
-		ID, Chain   string
-		Lines       []byte
-		Root, Rules []byte
-	}
-	var all []line
-	err := s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `SELECT id, chain, lines, root, rules FROM lopen_data.checkpoints WHERE session = $1 ORDER BY chain, entry`, x.row.key)
+	c := chains{all: map[string]*chain{}, newest: newest, left: maxChains}
+	err := s.f.call(s.ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
+		rows, err := conn.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(id, 64), pg_catalog.left(chain, %d), %s, substring(root FROM 1 FOR %[3]d), substring(rules FROM 1 FOR %[3]d)
+			FROM lopen_data.checkpoints WHERE session = $1 ORDER BY chain, entry LIMIT $2`, maxName, within("lines", maxLines), maxHash), inBinary, x.row.key, maxNames+1)
 		if err != nil {
 			return err
 		}
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[line])
+		more, err := each(rows, maxNames, c.add)
+		if more {
+			err = refused("checkpoints", "the session has more than %d in the fleet", maxNames)
+		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	main := ""
-	chains := map[string][]byte{}
-	var names []string
-	var roots [][]byte
-	for _, l := range all {
-		if chains[l.Chain] == nil {
-			names = append(names, l.Chain)
-		}
-		chains[l.Chain] = append(chains[l.Chain], l.Lines...)
-		if l.ID == newest {
-			main = l.Chain
-		}
-		for _, h := range [][]byte{l.Root, l.Rules} {
-			if h != nil {
-				roots = append(roots, h)
-			}
-		}
-	}
-	for _, chain := range names {
+	for _, of := range c.names {
 		name := checkpoint.MainTree
-		if chain != main {
-			sum := sha256.Sum256([]byte(chain))
+		if of != c.main {
+			sum := sha256.Sum256([]byte(of))
 			name = "import-" + hex.EncodeToString(sum[:8])
 		}
-		s.addBytes("checkpoints/"+name+".jsonl", chains[chain])
+		s.add(bundle.Entry{Name: "checkpoints/" + name + ".jsonl", Size: c.all[of].size}, c.all[of].open)
 	}
-	return s.objects(roots)
+	return s.objects(c.roots)
+}
+
+// chains are those of a session, with the objects that their checkpoints name.
+type chains struct {
+	all    map[string]*chain
+	names  []string // of them, in order
+	newest string   // a checkpoint, and
+	main   string   // the chain that has it
+	left   int      // bytes that may come
+	roots  [][]byte
+}
+
+// A chain is its lines as they came: together they may have megabytes.
+type chain struct {
+	lines []io.Reader
+	size  int64
+}
+
+func (c *chain) open() (io.ReadCloser, error) { return io.NopCloser(io.MultiReader(c.lines...)), nil }
+
+// add adds the row of a checkpoint.
+func (c *chains) add(row pgx.Rows) error {
+	var id, name string
+	var lines, root, rules []byte
+	if err := row.Scan(&id, &name, &lines, &root, &rules); err != nil {
+		return err
+	}
+	switch c.left -= len(lines); {
+	case lines == nil:
+		return refused("checkpoint "+shown(id, maxHost), "its lines have more than %d bytes", maxLines)
+	case c.left < 0:
+		return refused("checkpoint "+shown(id, maxHost), "with it the checkpoints have more than %d bytes", maxChains)
+	}
+	of := c.all[name]
+	if of == nil {
+		of = &chain{}
+		c.names, c.all[name] = append(c.names, name), of
+	}
+	of.lines, of.size = append(of.lines, bytes.NewReader(lines)), of.size+int64(len(lines))
+	if id == c.newest {
+		c.main = name
+	}
+	for _, h := range [][]byte{root, rules} {
+		if h != nil {
+			c.roots = append(c.roots, h)
+		}
+	}
+	return nil
 }
 
 // objects adds those that some objects name, with these.
@@ -158,94 +191,104 @@ func (s *source) objects(roots [][]byte) error {
 	if len(roots) == 0 {
 		return nil
 	}
-	type found struct {
-		Hash []byte
-		Size int64
-	}
-	var all []found
-	err := s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `WITH RECURSIVE need(hash) AS (
+	return s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, fmt.Sprintf(`WITH RECURSIVE need(hash) AS (
 				SELECT unnest($1::bytea[]) UNION SELECT l.child FROM lopen_data.links l JOIN need n ON l.parent = n.hash)
-			SELECT o.hash, o.size FROM need JOIN lopen_data.objects o USING (hash) ORDER BY o.hash`, roots)
+			SELECT substring(o.hash FROM 1 FOR %d), o.size FROM need JOIN lopen_data.objects o USING (hash) ORDER BY o.hash LIMIT $2`, maxHash), inBinary, roots, maxObjects+1)
 		if err != nil {
 			return err
 		}
-		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[found])
+		more, err := each(rows, maxObjects, func(row pgx.Rows) error {
+			var hash pgtype.DriverBytes // until the next row: there are many
+			var size int64
+			if err := row.Scan(&hash, &size); err != nil {
+				return err
+			}
+			n := len(s.blobs)
+			if len(hash) != len(blob.Hash{}) || n > 0 && bytes.Compare(hash, s.blobs[n-1].hash[:]) <= 0 || size < 0 || size > math.MaxInt64-s.header.Bytes {
+				return refused(fmt.Sprintf("object %x", hash), "the fleet has one of this name and %d bytes", size)
+			}
+			s.blobs, s.header.Bytes = append(s.blobs, sized{blob.Hash(hash), size}), s.header.Bytes+size
+			return nil
+		})
+		if more {
+			err = refused("objects", "the session has more than %d in the fleet", maxObjects)
+		}
+		return err
+	})
+}
+
+// A sized is an object that is to come.
+type sized struct {
+	hash blob.Hash
+	size int64
+}
+
+// object opens the next object: one that is here; else from the fleet, a small one with those that follow.
+func (s *source) object() (io.ReadCloser, error) {
+	o := s.blobs[0]
+	if data, ok := s.some[o.hash]; ok {
+		delete(s.some, o.hash)
+		return io.NopCloser(bytes.NewReader(data)), nil
+	}
+	if s.has(o.hash) && s.here.Verify(o.hash) == nil { // a damaged one comes from the fleet
+		return s.here.Open(o.hash)
+	}
+	if o.size > chunkBytes {
+		return (&object{f: s.f, ctx: s.ctx, hash: o.hash, size: o.size}).reader(), nil
+	}
+	return s.small()
+}
+
+// has reports whether the store has an object.
+func (s *source) has(h blob.Hash) bool {
+	if s.here == nil {
+		return false
+	}
+	has, err := s.here.Has(h)
+	return err == nil && has
+}
+
+// small fetches the next object with those that follow and are not here, in one question.
+func (s *source) small() (io.ReadCloser, error) {
+	var hashes [][]byte
+	var sizes []int64
+	var sum int64
+	for _, o := range s.blobs[:min(len(s.blobs), maxMany)] {
+		if o.size > chunkBytes || s.has(o.hash) && len(hashes) > 0 {
+			continue
+		}
+		if sum += o.size; sum > gather && len(hashes) > 0 {
+			break
+		}
+		hashes, sizes = append(hashes, o.hash[:]), append(sizes, o.size)
+	}
+	s.some = make(map[blob.Hash][]byte, len(hashes))
+	err := s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		rows, err := c.Query(ctx, `SELECT c.hash, c.bytes FROM unnest($1::bytea[], $2::bigint[]) AS o(hash, size)
+			JOIN lopen_data.chunks c ON c.hash = o.hash AND c.n = 0 AND pg_catalog.octet_length(c.bytes) = o.size`, inBinary, hashes, sizes)
+		if err != nil {
+			return err
+		}
+		_, err = each(rows, len(hashes), func(row pgx.Rows) error {
+			var hash, data []byte
+			if err := row.Scan(&hash, &data); err != nil || len(hash) != len(blob.Hash{}) {
+				return err
+			}
+			s.some[blob.Hash(hash)] = data
+			return nil
+		})
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var group *[]blob.Hash // those that come together
-	var bytes int64
-	for _, o := range all {
-		if len(o.Hash) != len(blob.Hash{}) {
-			continue
-		}
-		h := blob.Hash(o.Hash)
-		e := bundle.Entry{Object: h, Size: o.Size}
-		if s.here != nil {
-			if has, err := s.here.Has(h); err == nil && has {
-				s.add(e, func() (io.ReadCloser, error) { return s.local(h, o.Size) })
-				continue
-			}
-		}
-		if o.Size > chunkBytes {
-			s.add(e, func() (io.ReadCloser, error) {
-				return (&object{f: s.f, ctx: s.ctx, hash: h, size: o.Size}).reader(), nil
-			})
-			continue
-		}
-		if group == nil || bytes+o.Size > gather || len(*group) == maxMany {
-			group, bytes = &[]blob.Hash{}, 0
-		}
-		*group, bytes = append(*group, h), bytes+o.Size
-		together := group
-		s.add(e, func() (io.ReadCloser, error) { return s.small(h, *together) })
-	}
-	return nil
-}
-
-// local opens an object that the store has; a damaged one comes from the fleet.
-func (s *source) local(h blob.Hash, size int64) (io.ReadCloser, error) {
-	if err := s.here.Verify(h); err != nil {
-		return (&object{f: s.f, ctx: s.ctx, hash: h, size: size}).reader(), nil
-	}
-	return s.here.Open(h)
-}
-
-// small returns an object that comes with others, each once.
-func (s *source) small(h blob.Hash, group []blob.Hash) (io.ReadCloser, error) {
-	if _, ok := s.some[h]; !ok {
-		hashes := make([][]byte, len(group))
-		for i := range group {
-			hashes[i] = group[i][:]
-		}
-		s.some = map[blob.Hash][]byte{}
-		err := s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-			rows, err := c.Query(ctx, `SELECT hash, bytes FROM lopen_data.chunks WHERE hash = ANY($1::bytea[]) AND n = 0`, inBinary, hashes)
-			if err != nil {
-				return err
-			}
-			defer rows.Close()
-			for rows.Next() {
-				var hash, data []byte
-				if err := rows.Scan(&hash, &data); err != nil {
-					return err
-				}
-				s.some[blob.Hash(hash)] = data
-			}
-			return rows.Err()
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	data, ok := s.some[h]
+	first := s.blobs[0].hash
+	data, ok := s.some[first]
 	if !ok {
-		return nil, &writer.Error{Op: "fetch object", Path: h.String(), Class: writer.ClassCorrupt, Err: errors.New("the fleet has no content of it")}
+		return nil, &writer.Error{Op: "fetch object", Path: first.String(), Class: writer.ClassCorrupt, Err: errors.New("the fleet has no content of it, or one of another size")}
 	}
-	delete(s.some, h)
+	delete(s.some, first)
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
@@ -254,6 +297,9 @@ func (s *source) plan(module string) error {
 	p, err := s.f.Plan(s.ctx, module)
 	if errors.Is(err, ErrNotFound) {
 		return nil
+	}
+	if err == nil {
+		_, err = p.parsed()
 	}
 	if err != nil {
 		return err
@@ -271,14 +317,20 @@ func (s *source) Next() (bundle.Entry, error) {
 		_ = s.now.Close() // it was read
 		s.now = nil
 	}
-	if len(s.next) == 0 {
-		return bundle.Entry{}, io.EOF
-	}
-	it := s.next[0]
-	s.next = s.next[1:]
 	var err error
-	s.now, err = it.open()
-	return it.Entry, err
+	switch {
+	case len(s.next) > 0:
+		it := s.next[0]
+		s.next = s.next[1:]
+		s.now, err = it.open()
+		return it.Entry, err
+	case len(s.blobs) > 0:
+		s.now, err = s.object()
+		o := s.blobs[0]
+		s.blobs = s.blobs[1:]
+		return bundle.Entry{Object: o.hash, Size: o.size}, err
+	}
+	return bundle.Entry{}, io.EOF
 }
 
 func (s *source) Read(p []byte) (int, error) { return s.now.Read(p) }

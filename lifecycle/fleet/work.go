@@ -37,7 +37,7 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `WITH next AS (
 				SELECT module FROM lopen_data.plans p
-				WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND retry_at <= clock_timestamp()
+				WHERE project = $1 AND module`+isModule+` AND open > 0 AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND retry_at <= clock_timestamp()
 					AND (holder IS NULL OR lease_until <= clock_timestamp())
 					AND NOT EXISTS (SELECT FROM lopen_data.plans b WHERE b.project = p.project AND b.module = ANY(p.after) AND b.open > 0)
 					AND NOT EXISTS (SELECT FROM lopen_data.sessions s WHERE s.project = p.project AND s.module = p.module
@@ -48,8 +48,8 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
 	})
 	switch {
-	case (err == nil || errors.Is(err, errUnconfirmed)) && session.ValidateModule(c.Module) != nil: // nobody here wrote that
-		return f.Claim(ctx, named, append(but, c.Module))
+	case (err == nil || errors.Is(err, errUnconfirmed)) && session.ValidateModule(c.Module) != nil:
+		return nil, false, refused(shown(c.Module, maxHost), "the fleet has a plan of this name, which is that of no module")
 	case err == nil, errors.Is(err, errUnconfirmed):
 		ctx, stop := context.WithCancel(f.ctx)
 		c.stop = stop
@@ -59,7 +59,7 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 		return nil, false, err
 	}
 	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		return c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM lopen_data.plans WHERE project = $1 AND open > 0 AND NOT module = ANY($2::text[])
+		return c.QueryRow(ctx, `SELECT EXISTS (SELECT FROM lopen_data.plans WHERE project = $1 AND module`+isModule+` AND open > 0 AND NOT module = ANY($2::text[])
 			AND (cardinality($3::text[]) = 0 OR module = ANY($3)))`, f.opts.Project, but, named).Scan(&held)
 	})
 	return nil, held, err

@@ -32,7 +32,9 @@ CREATE TABLE lopen_data.sessions (
 	updated     timestamptz NOT NULL DEFAULT now(),
 	UNIQUE (project, id, incarnation)
 ) WITH (fillfactor = 50);               -- a row changes with each batch
-CREATE INDEX sessions_module ON lopen_data.sessions (project, module);
+-- By these the newest are found, however many there are.
+CREATE INDEX sessions_project ON lopen_data.sessions (project, session);
+CREATE INDEX sessions_module ON lopen_data.sessions (project, module, session);
 
 -- The lines of the logs, byte for byte. sum is the SHA-256 of the sum before and the line.
 CREATE TABLE lopen_data.records (
@@ -136,6 +138,31 @@ CREATE TABLE lopen_data.plans (
 	updated     timestamptz NOT NULL DEFAULT now(),
 	PRIMARY KEY (project, module)
 );
+
+-- What others may need only the owner of the tables deletes. These do it for whoever may call them, and look first
+-- whether somebody works on it, or names it.
+--
+-- delete_session deletes a session that nobody holds and that is at the record where it was seen.
+CREATE FUNCTION lopen_data.delete_session(which bigint, seen bigint) RETURNS boolean
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	DELETE FROM lopen_data.sessions WHERE session = which AND head_seq = seen
+		AND (holder IS NULL OR lease_until <= clock_timestamp()) RETURNING true
+$$;
+-- sweep deletes some of the objects that nothing names, and that were there for an hour: a batch that names one may be
+-- on its way.
+CREATE FUNCTION lopen_data.sweep(OUT objects bigint, OUT bytes bigint)
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	WITH goes AS (
+		SELECT hash FROM lopen_data.objects o WHERE created < clock_timestamp() - interval '1 hour'
+			AND NOT EXISTS (SELECT FROM lopen_data.session_objects s WHERE s.hash = o.hash)
+			AND NOT EXISTS (SELECT FROM lopen_data.links l WHERE l.child = o.hash)
+			AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.root = o.hash)
+			AND NOT EXISTS (SELECT FROM lopen_data.checkpoints k WHERE k.rules = o.hash)
+		LIMIT 1000 FOR UPDATE SKIP LOCKED),
+	went AS (DELETE FROM lopen_data.objects o USING goes WHERE o.hash = goes.hash RETURNING o.size)
+	SELECT count(*), coalesce(sum(size), 0)::bigint FROM went
+$$;
+REVOKE ALL ON FUNCTION lopen_data.delete_session(bigint, bigint), lopen_data.sweep() FROM PUBLIC;
 
 CREATE VIEW lopen.sessions AS SELECT
 	project, id, incarnation, module, status,

@@ -1,0 +1,245 @@
+package main
+
+// ofFleetTrust are the mechanisms by which a fleet's database, and who may write to it, have no more than they are given.
+var ofFleetTrust = []mutant{
+	{
+		"fleettrust: without sslmode the server has to prove who it is", "lifecycle/fleet/conn.go",
+		"		c[\"sslmode\"] = \"verify-full\"\n", "",
+		"./lifecycle/fleet", "TestEncryption",
+	},
+	{
+		"fleettrust: several hosts are local when all are", "lifecycle/fleet/encryption.go",
+		"	return !slices.ContainsFunc(ends(cfg), func(e *pgconn.FallbackConfig) bool { return !local(e.Host) })\n", "	return slices.ContainsFunc(ends(cfg), func(e *pgconn.FallbackConfig) bool { return local(e.Host) })\n",
+		"./lifecycle/fleet", "TestEncryption",
+	},
+	{
+		"fleettrust: what the environment says of sslmode is said", "lifecycle/fleet/conn.go",
+		"cmp.Or(c[\"sslmode\"], service[\"sslmode\"], os.Getenv(\"PGSSLMODE\")) == \"\"", "cmp.Or(c[\"sslmode\"], service[\"sslmode\"]) == \"\"",
+		"./lifecycle/fleet", "TestTypedInTheEnvironment",
+	},
+	{
+		"fleettrust: so is what a service file says", "lifecycle/fleet/conn.go",
+		"cmp.Or(c[\"sslmode\"], service[\"sslmode\"], os.Getenv(\"PGSSLMODE\")) == \"\"", "cmp.Or(c[\"sslmode\"], os.Getenv(\"PGSSLMODE\")) == \"\"",
+		"./lifecycle/fleet", "TestEncryption",
+	},
+	{
+		"fleettrust: TLS with an unchecked certificate is not ok", "lifecycle/fleet/encryption.go",
+		"return ways[worst], worst <= wayChecked\n", "return ways[worst], worst <= wayUnchecked\n",
+		"./lifecycle/fleet", "TestUnknownCertificate",
+	},
+	{
+		"fleettrust: a weak way is shown by status", "cmd/lopen/fleet_status.go",
+		"	if way, ok := f.Encryption(); !ok {\n		fmt.Fprintf(a.stderr, \"warning: the way", "	if way, ok := f.Encryption(); !ok && false {\n		fmt.Fprintf(a.stderr, \"warning: the way",
+		"./cmd/lopen", "TestScripts/fleet-way",
+	},
+	{
+		"fleettrust: no password of the URL is kept", "lifecycle/fleet/conn.go",
+		"		delete(c, key)\n", "",
+		"./lifecycle/fleet", "TestPasswordInURL",
+	},
+	{
+		"fleettrust: the password of a key is a password", "lifecycle/fleet/conn.go",
+		"var secrets = []string{\"password\", \"sslpassword\"}\n", "var secrets = []string{\"password\", \"sslpasswore\"}\n",
+		"./lifecycle/fleet", "TestPasswordInURL",
+	},
+	{
+		"fleettrust: an @ behind the host may be a password's", "lifecycle/fleet/conn.go",
+		"	if strings.Contains(text, \"@\") {\n", "	if false {\n",
+		"./lifecycle/fleet", "TestNoPasswordInErrors",
+	},
+	{
+		"fleettrust: a parameter beside a password is not named", "lifecycle/fleet/conn.go",
+		"if c[\"password\"] == \"\" && c[\"sslpassword\"] == \"\" {", "if true {",
+		"./lifecycle/fleet", "TestNoPasswordInErrors",
+	},
+	{
+		"fleettrust: a parameter that is not known is not kept", "lifecycle/fleet/conn.go",
+		"if _, known := keywords[key]; err == nil && !known &&", "if known := true; err == nil && !known &&",
+		"./lifecycle/fleet", "TestUnknownParameters",
+	},
+	{
+		"fleettrust: no lock or log has the URL that was typed", "cmd/lopen/root.go",
+		" && !(cmd.HasParent() && cmd.Parent().Name() == \"fleet\") {", " {",
+		"./cmd/lopen", "TestInvocation",
+	},
+	{
+		"key: nothing that lopen starts is told of it", "cmd/lopen/secrets.go",
+		"	a.hide(keyVariable)\n", "",
+		"./cmd/lopen", "TestScripts/key-hidden",
+	},
+	{
+		"fleettrust: nothing is told of LOPEN_FLEET_PASSWORD", "cmd/lopen/secrets.go",
+		"	a.hide(fleetVariable)\n", "	a.secrets[fleetVariable] = a.getenv(fleetVariable)\n",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: nothing is told of the fleet's PGPASSWORD", "cmd/lopen/secrets.go",
+		"		a.hide(passwordVariable)\n", "",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: a project without a fleet keeps its PGPASSWORD", "cmd/lopen/secrets.go",
+		"	if j == nil && (err == nil || homeless) {\n", "	if j == nil && (err == nil || homeless) && a == nil {\n",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: with LOPEN_FLEET_PASSWORD PGPASSWORD is the project's", "cmd/lopen/secrets.go",
+		"return a.secrets[fleetVariable] == \"\" && ", "return ",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: with a password in the service file as well", "cmd/lopen/secrets.go",
+		" && !fleet.HasPassword(url)\n", " && url != \"\" && fleet.SchemaVersion > 0\n",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: the driver finds no password by itself", "cmd/lopen/secrets.go",
+		"_ = os.Unsetenv(name)", "_ = os.Unsetenv(name + \"_\")",
+		"./cmd/lopen", "TestScripts/fleet-password",
+	},
+	{
+		"fleettrust: a plan is bounded in the statement", "lifecycle/fleet/plans.go",
+		"within(\"bytes\", maxPlan)", "`bytes`",
+		"./cmd/lopen", "TestHostileRows/a_plan_of_100_MB",
+	},
+	{
+		"fleettrust: a plan is bounded in lines", "lifecycle/fleet/plans.go",
+		"bytes.Count(plan, []byte(\"\\n\")) <= maxPlanLines", "bytes.Count(plan, []byte(\"\\n\")) >= 0",
+		"./cmd/lopen", "TestHostileRows/a_plan_of_many_lines",
+	},
+	{
+		"fleettrust: a plan that no run can read is not written", "lifecycle/fleet/plans.go",
+		"	err := now.Usable()\n", "	var err error\n",
+		"./cmd/lopen", "TestHostileRows/a_plan_with_NUL",
+	},
+	{
+		"fleettrust: what a plan's error quotes is a line", "lifecycle/fleet/plans.go",
+		"shown(err.Error(), maxExplained)) // it may quote the plan", "err.Error())",
+		"./cmd/lopen", "TestHostileRows/a_plan_with_front_matter",
+	},
+	{
+		"fleettrust: a summary is bounded in the statement", "lifecycle/fleet/list.go",
+		"CASE WHEN pg_catalog.pg_column_size(summary) > %[2]d THEN NULL WHEN pg_catalog.octet_length(summary::text) <= %[2]d THEN summary::text END", "CASE WHEN %[2]d > 0 THEN summary::text END",
+		"./cmd/lopen", "TestHostileRows/a_summary_of_20_MB",
+	},
+	{
+		"fleettrust: a host is bounded in the statement", "lifecycle/fleet/lease.go",
+		"pg_catalog.left(host, %d)", "pg_catalog.left(host, 1000000 * %d)",
+		"./cmd/lopen", "TestHostileRows/a_host_of_20_MB",
+	},
+	{
+		"fleettrust: a host is a line", "lifecycle/fleet/list.go",
+		"	r.host = shown(r.host, maxHost)\n", "",
+		"./cmd/lopen", "TestHostileRows/a_host_of_20_MB",
+	},
+	{
+		"fleettrust: what people see of the database is a line", "lifecycle/fleet/errors.go",
+		"plain.Clip(plain.Line(strings.Clone(plain.Clip(s, most))), most)", "strings.Clone(plain.Clip(plain.Line(\"\")+s, most))",
+		"./lifecycle/fleet", "TestOthers",
+	},
+	{
+		"fleettrust: a time may be infinite", "lifecycle/fleet/bounds.go",
+		"	return `least(greatest(` + column + `, '2000-01-01 00:00:00Z'::timestamptz), pg_catalog.clock_timestamp() + interval '100 years')`\n", "	return column\n",
+		"./cmd/lopen", "TestHostileRows/times_without_end",
+	},
+	{
+		"fleettrust: a number may be below 0", "lifecycle/fleet/lease.go",
+		"greatest(base_seq, 0), greatest(head_seq, 0)", "base_seq, head_seq",
+		"./cmd/lopen", "TestHostileRows/numbers_below_0",
+	},
+	{
+		"fleettrust: a record is bounded in the statement", "lifecycle/fleet/fetch.go",
+		"+within(\"bytes\", maxRecord)+", "+`bytes`+",
+		"./cmd/lopen", "TestHostileRows/a_record_of_20_MB",
+	},
+	{
+		"fleettrust: all records are no more than the session says", "lifecycle/fleet/fetch.go",
+		"					case r.most < 0:\n", "					case false:\n",
+		"./cmd/lopen", "TestHostileRows/more_than_all",
+	},
+	{
+		"fleettrust: what is fetched has room", "lifecycle/fleet/fetch.go",
+		"	if err := roomFor(to, x.row.bytes); err != nil {\n", "	if err := roomFor(to, 0); err != nil {\n",
+		"./cmd/lopen", "TestHostileRows/more_than_there_is_room_for",
+	},
+	{
+		"fleettrust: a chunk is bounded in the statement", "lifecycle/fleet/fetch.go",
+		"AND n = $2 AND pg_catalog.octet_length(bytes) = $3`", "AND n = $2 AND $3 >= 0`",
+		"./cmd/lopen", "TestHostileRows/a_chunk_of_20_MB",
+	},
+	{
+		"fleettrust: a checkpoint's lines are bounded in the statement", "lifecycle/fleet/source.go",
+		"within(\"lines\", maxLines)", "`lines`",
+		"./cmd/lopen", "TestHostileRows/a_checkpoint_of_20_MB",
+	},
+	{
+		"fleettrust: a listing has so many sessions", "lifecycle/fleet/list.go",
+		"ORDER BY session DESC LIMIT $3) s\n", "ORDER BY session DESC LIMIT 100 * $3) s\n",
+		"./lifecycle/fleet", "TestListIsBounded",
+	},
+	{
+		"fleettrust: a session of another module is left out", "lifecycle/fleet/list.go",
+		"(module != \"\" && parsed.Module != module || !plainWord(incarnation))", "!plainWord(incarnation)",
+		"./cmd/lopen", "TestHostileRows/a_session_of_another_module",
+	},
+	{
+		"fleettrust: no other functions are called", "lifecycle/fleet/lease.go",
+		"pg_catalog.left(coalesce(holder, ''), 64)", "left(coalesce(holder, ''), 64)",
+		"./cmd/lopen", "TestHostileRows/functions_of_its_own",
+	},
+	{
+		"fleettrust: the server says so much at once", "lifecycle/fleet/fleet.go",
+		"	cfg.ConnConfig.MaxProtocolMessageBodyLen = maxMessage\n", "",
+		"./cmd/lopen", "TestHostileRows/an_error_of_20_MB",
+	},
+	{
+		"fleettrust: no plan is written that is too large to be read", "plan/file.go",
+		"	if err := guard.Bounded(name, content); err != nil {\n", "	if err := guard.Bounded(name, nil); err != nil {\n",
+		"./plan", "TestNoPlanIsWrittenThatIsTooLarge",
+	},
+	{
+		"fleettrust: nor is one made so", "plan/internal/guard/guard.go",
+		"			err = Bounded(name, next)\n", "			err = Bounded(name, nil)\n",
+		"./plan", "TestNoPlanIsWrittenThatIsTooLarge",
+	},
+	{
+		"fleettrust: a runner deletes nothing by itself", "lifecycle/fleet/schema/roles.sql",
+		"GRANT INSERT ON lopen_data.sessions,", "GRANT INSERT, DELETE ON lopen_data.sessions,",
+		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
+	},
+	{
+		"fleettrust: a runner changes no content", "lifecycle/fleet/schema/roles.sql",
+		"GRANT UPDATE (hash) ON lopen_data.session_objects", "GRANT UPDATE ON lopen_data.chunks TO lopen_runner; GRANT UPDATE (hash) ON lopen_data.session_objects",
+		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
+	},
+	{
+		"fleettrust: the owner's functions are not everybody's", "lifecycle/fleet/schema/0001_begin.sql",
+		"REVOKE ALL ON FUNCTION lopen_data.delete_session(bigint, bigint), lopen_data.sweep() FROM PUBLIC;\n", "",
+		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
+	},
+	{
+		"fleettrust: nobody misleads the owner's functions", "lifecycle/fleet/schema/0001_begin.sql",
+		"RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS", "RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER AS",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: what somebody holds is not deleted", "lifecycle/fleet/schema/0001_begin.sql",
+		"		AND (holder IS NULL OR lease_until <= clock_timestamp()) RETURNING true\n", "		RETURNING true\n",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: what something names is not swept", "lifecycle/fleet/schema/0001_begin.sql",
+		"			AND NOT EXISTS (SELECT FROM lopen_data.links l WHERE l.child = o.hash)\n", "",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: what is young is not swept", "lifecycle/fleet/schema/0001_begin.sql",
+		"WHERE created < clock_timestamp() - interval '1 hour'\n", "WHERE created < clock_timestamp()\n",
+		"./lifecycle/fleet", "TestSweepLeavesWhatIsYoung",
+	},
+	{
+		"fleettrust: other projects are named", "cmd/lopen/fleet_join.go",
+		"	if schema.Version > 0 {\n", "	if false {\n",
+		"./cmd/lopen", "TestScripts/fleet-way",
+	},
+}
