@@ -76,6 +76,12 @@ var ofPlaces = []mutant{
 		"./cmd/lopen/internal/repo", "TestUnchangedHooksRun",
 	},
 	{
+		"begin: what hangs is not asked again", "cmd/lopen/internal/repo/begun.go",
+		"if r.hangs.Load() {",
+		"if false {",
+		"./cmd/lopen/internal/repo", "TestAConfigurationThatHangs",
+	},
+	{
 		"begin: a run has one", "cmd/lopen/internal/loop/commit.go",
 		"err = r.cfg.Repository.Begin(ctx, r.sayChanged)",
 		"err = nil",

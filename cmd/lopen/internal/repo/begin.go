@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/writer/documents"
@@ -45,8 +46,13 @@ const (
 // maxAttributes bounds a file of attributes, in bytes.
 const maxAttributes = 1 << 20
 
+// beginPatience bounds how long git is asked for what it runs.
+const beginPatience = 10 * time.Second
+
 // Begin reads what git runs for the repository now.
 func (r *Repository) Begin(ctx context.Context) (*Begin, error) {
+	ctx, cancel := context.WithTimeout(ctx, beginPatience)
+	defer cancel()
 	now := r.From(nil, nil)
 	at, err := Open(ctx, now.folder, now.environ)
 	if err != nil {
@@ -55,7 +61,7 @@ func (r *Repository) Begin(ctx context.Context) (*Begin, error) {
 	if at.Dir != now.Dir || at.Common != now.Common {
 		return nil, fmt.Errorf("the repository of %s is %s, and was %s", now.folder, at.Dir, now.Dir)
 	}
-	out, err := now.Git(ctx, Command{Args: []string{"config", "--includes", "--null", "--list"}, Limit: openPatience})
+	out, err := now.Git(ctx, Command{Args: []string{"config", "--includes", "--null", "--list"}})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +102,7 @@ func (b *Begin) path(ctx context.Context, r *Repository, key, other string) (str
 	if !slices.ContainsFunc(b.config, func(e entry) bool { return e.key == key }) {
 		return other, nil
 	}
-	out, err := r.Git(ctx, Command{Args: []string{"config", "--includes", "--type=path", "--null", "--get", key}, Limit: openPatience})
+	out, err := r.Git(ctx, Command{Args: []string{"config", "--includes", "--type=path", "--null", "--get", key}})
 	name := filepath.FromSlash(strings.TrimSuffix(string(out), "\x00"))
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.Top, name)

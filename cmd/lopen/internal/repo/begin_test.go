@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -286,4 +287,25 @@ func TestHooksOfAWorkTree(t *testing.T) {
 	require.FileExists(t, log)
 	p.sh(`echo : >>.husky/_/pre-commit; : >.husky/_/commit-msg; rm .husky/pre-commit`)
 	require.Equal(t, []string{".husky/_/commit-msg", ".husky/_/pre-commit", ".husky/pre-commit"}, r.Changed(t.Context()))
+}
+
+// A named pipe in the place of a file of the configuration holds git once, and no commit.
+func TestAConfigurationThatHangs(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.sh("git config include.path ../more; : >more")
+	r, changed := p.begun()
+	p.sh("rm more; mkfifo more")
+	begun := time.Now()
+	for range 3 {
+		p.sh("date +%N >>kept")
+		head, err := r.Head(t.Context())
+		require.NoError(t, err)
+		made, err := r.CommitFiles(t.Context(), repo.Commit{Head: head, Paths: []string{"kept"}, Message: "a task"})
+		require.NoError(t, err)
+		require.NotEmpty(t, made.Hash)
+	}
+	require.NotEmpty(t, *changed)
+	require.Less(t, time.Since(begun), 40*time.Second)
+	p.sh("rm more; git log --format=%s >../log; grep -c 'a task' ../log | grep -qx 3")
 }

@@ -2,11 +2,13 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/writer/mount"
@@ -18,7 +20,7 @@ import (
 // is that of each moment.
 func (r *Repository) From(b *Begin, changed func(names []string)) *Repository {
 	from := *r
-	from.begin, from.changed = b, changed
+	from.begin, from.changed, from.hangs = b, changed, &atomic.Bool{}
 	return &from
 }
 
@@ -27,7 +29,11 @@ func (r *Repository) Changed(ctx context.Context) []string {
 	if r.begin == nil {
 		return nil
 	}
+	if r.hangs.Load() { // a named pipe among the files of its configuration, which held it before
+		return []string{"what git says of the repository: nothing"}
+	}
 	now, err := r.Begin(ctx)
+	r.hangs.Store(errors.Is(err, context.DeadlineExceeded))
 	if err != nil {
 		return []string{"what git says of the repository: " + err.Error()}
 	}

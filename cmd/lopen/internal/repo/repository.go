@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
@@ -32,6 +33,7 @@ type Repository struct {
 
 	begin   *Begin               // nil is that of each moment
 	changed func(names []string) // optional; see From
+	hangs   *atomic.Bool         // git did not say in time what it runs, and is not asked again
 	frozen  bool                 // environ is that of a Begin which is not that of this moment
 }
 
