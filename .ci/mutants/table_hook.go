@@ -48,7 +48,7 @@ var ofHooks = []mutant{
 		"hook: an agent approves nothing", "cmd/lopen/gate.go",
 		"return a.byAgent() || a.getenv(\"CLAUDECODE\") != \"\" }",
 		"return false }",
-		"./cmd/lopen", "TestScripts/trust$",
+		"./cmd/lopen", "TestScripts/trust",
 	},
 	{
 		"hook: a turn is one task, whichever process ends it", "lifecycle/checkpoints.go",
