@@ -21,6 +21,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/mount"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -107,6 +108,16 @@ func (a *app) fleetOf(folder string) (*fleet.Fleet, error) {
 		return nil, err
 	}
 	return fleet.Open(a.fleetOptions(fleet.Options{URL: j.URL, Project: j.Project, Site: j.Site}))
+}
+
+// sendsTo is the database that gets what a project keeps, "" for none.
+func (a *app) sendsTo(project string) string {
+	f, err := a.fleetOf(project)
+	if f == nil || err != nil {
+		return "" // who opens it says so
+	}
+	defer f.Close()
+	return plain.Line(f.Where())
 }
 
 // inFleet runs fn with the fleet that the project has joined.

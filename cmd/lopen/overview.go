@@ -61,6 +61,9 @@ func (a *app) overview(cmd *cobra.Command) error {
 		}
 	}
 	a.fiveLines(store, info, st, uncovered)
+	if where := a.sendsTo(store.Project().Name()); where != "" {
+		fmt.Fprintf(a.stdout, "fleet    %s gets the sessions, plans and files of runs\n", where)
+	}
 	a.orphans(store, infos)
 	a.rewinds(store)
 	a.unreadable(infos)

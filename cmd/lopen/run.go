@@ -419,6 +419,9 @@ func (r *runCall) warnPreflight(ctx context.Context, store *lifecycle.Store) {
 }
 
 func (a *app) warnOf(ctx context.Context, store *lifecycle.Store) {
+	if where := a.sendsTo(store.Project().Name()); where != "" {
+		fmt.Fprintf(a.stderr, "fleet: %s gets the sessions, plans and files\n", where)
+	}
 	for _, f := range append(store.Preflight(), a.trackedStore(ctx, store)...) {
 		fmt.Fprintf(a.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
