@@ -193,4 +193,16 @@ var ofGuards = []mutant{
 		"return store != \"\" }",
 		"./cmd/lopen/internal/trust", "TestPlace",
 	},
+	{
+		"fleet: a run sends nothing more once it was left", "lifecycle/fleet/ship.go",
+		"if !s.session.fleet.joined() {",
+		"if false {",
+		"./cmd/lopen", "TestScripts/fleet-leave",
+	},
+	{
+		"fleet: leave waits for those that send", "lifecycle/fleet/status.go",
+		"for hasCursor(root, i.ID) && ctx.Err() == nil {",
+		"for false && hasCursor(root, i.ID) && ctx.Err() == nil {",
+		"./cmd/lopen", "TestScripts/fleet-leave",
+	},
 }

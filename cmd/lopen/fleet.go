@@ -107,7 +107,11 @@ func (a *app) fleetOf(folder string) (*fleet.Fleet, error) {
 	if j == nil || err != nil {
 		return nil, err
 	}
-	return fleet.Open(a.fleetOptions(fleet.Options{URL: j.URL, Project: j.Project, Site: j.Site}))
+	joined := func() bool {
+		now, err := a.joined(folder)
+		return err != nil || now != nil && *now == *j // only what was left or joined anew says that it was left
+	}
+	return fleet.Open(a.fleetOptions(fleet.Options{Joined: joined, URL: j.URL, Project: j.Project, Site: j.Site}))
 }
 
 // sendsTo is the database that gets what a project keeps, "" for none.

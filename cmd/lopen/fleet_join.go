@@ -184,12 +184,12 @@ func newFleetLeave(a *app) *cobra.Command {
 		Use:   "leave",
 		Short: "Send nothing more to the fleet; what is there stays",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			project, err := a.project()
 			if err != nil {
 				return err
 			}
-			return a.leave(project)
+			return a.leave(cmd.Context(), project)
 		},
 	}
 }

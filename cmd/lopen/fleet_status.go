@@ -16,15 +16,23 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/plain"
 )
 
-// leave forgets which fleet a project has joined. The cursors go too: what was not shipped need not
-// stay in the logs for that.
-func (a *app) leave(project string) error {
+// leavePatience is how long leave waits for runs to send no more: for one statement of the database, and a second.
+const leavePatience = 30 * time.Second
+
+// leave forgets which fleet a project has joined, and waits until no run sends anything to it. The cursors
+// go too: what was not shipped need not stay in the logs for that.
+func (a *app) leave(ctx context.Context, project string) error {
 	path, _, err := a.joiningFile(project)
 	if err != nil {
 		return err
+	}
+	where, name := a.sendsTo(project), ""
+	if j, err := a.joined(project); err == nil && j != nil {
+		name = j.Project
 	}
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintln(a.stderr, "this project had joined no fleet")
@@ -32,16 +40,23 @@ func (a *app) leave(project string) error {
 	} else if err != nil {
 		return fmt.Errorf("leave the fleet: %w", err)
 	}
-	fmt.Fprintln(a.stderr, "left the fleet: nothing more is sent, and what is there stays there")
 	store, err := lifecycle.Open(project, a.storeOptions(project))
-	if errors.Is(err, lifecycle.ErrNoStore) {
-		return nil
+	var sending []session.ID
+	if err == nil {
+		defer release(store)
+		waiting, cancel := context.WithTimeout(ctx, leavePatience)
+		defer cancel()
+		sending, err = fleet.Leave(waiting, store)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, lifecycle.ErrNoStore):
+	case err != nil:
 		return err
+	case len(sending) > 0:
+		return fmt.Errorf("the fleet is left, and %s may still be sent by a run that is cut off from it; %s ends that", sending[0], plain.Quote("lopen", "session", "pause", sending[0].String()))
 	}
-	defer release(store)
-	return fleet.Leave(store)
+	fmt.Fprintf(a.stderr, "left the fleet %s: nothing more is sent\nwhat is there of the project %s stays there: its sessions, plans and files\n  to remove it: join again, and lopen session delete --fleet ID for each\n", where, plain.Line(name))
+	return nil
 }
 
 // wayToFleet checks what keeps the way to the fleet from others, if the project has joined one. It does not connect.

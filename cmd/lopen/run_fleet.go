@@ -305,7 +305,10 @@ func (r *runCall) shipped(ctx context.Context, store *lifecycle.Store, sess *lif
 				ctx, cancel = context.WithTimeout(ctx, values.ReplicateTimeout)
 				defer cancel()
 			}
-			return s.Replicated(ctx)
+			if err := s.Replicated(ctx); !errors.Is(err, fleet.ErrLeft) { // then the disk is enough
+				return err
+			}
+			return nil
 		}
 	}
 	return func(err error) error { return r.endShipping(context.WithoutCancel(ctx), store, s, err) }
@@ -322,6 +325,8 @@ func (r *runCall) endShipping(ctx context.Context, store *lifecycle.Store, s *fl
 	switch {
 	case errors.As(err, &fenced):
 		return r.fenced(ctx, store, fenced)
+	case errors.Is(err, fleet.ErrLeft):
+		fmt.Fprintf(r.stderr, "the fleet was left while session %s ran: %s were sent before\n", s.ID(), plain.Some(int(acked), "record"))
 	case acked < here:
 		why := "the fleet was too slow"
 		if err != nil {

@@ -27,6 +27,8 @@ var (
 	ErrNewSchema = errors.New("the tables need a newer lopen")
 	// ErrNotFound is returned when the fleet has no such session or plan.
 	ErrNotFound = errors.New("the fleet has none of this name")
+	// ErrLeft is why nothing more is shipped of a session: the project has left the fleet.
+	ErrLeft = errors.New("the project has left the fleet")
 	// ErrGone is returned for a session of which records were replicated and of which the database
 	// has nothing any more.
 	ErrGone = errors.New("the fleet had records of it and has none any more: it was deleted there, or an older backup was restored")
@@ -75,7 +77,7 @@ func (e *waitError) Unwrap() []error { return e.causes }
 func passing(err error) bool {
 	var held *HeldError
 	var fenced *FencedError
-	return err != nil && !errors.As(err, &held) && !errors.As(err, &fenced) && !errors.Is(err, ErrGone)
+	return err != nil && !errors.As(err, &held) && !errors.As(err, &fenced) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrLeft)
 }
 
 // maxExplained bounds what is said of an error, in bytes: most of it comes from the database.

@@ -66,6 +66,9 @@ type Options struct {
 	// Linger is how long what is acknowledged waits for more before it is shipped, unless somebody
 	// waits for it. 0 means a quarter of a second.
 	Linger time.Duration
+	// Joined reports whether the project still sends anything to this database. It is asked every second
+	// while a session is shipped, and before each batch; nil means always.
+	Joined func() bool
 }
 
 // A Fleet is a project's sessions in a database. Close it after use.
@@ -85,6 +88,8 @@ type Fleet struct {
 	mu       sync.Mutex
 	held     map[int64]*lease // Guarded by mu. By session of the table.
 	renewing bool             // Guarded by mu. The goroutine of renewAll runs.
+	watched  bool             // Guarded by mu. The goroutine of watch runs.
+	leaving  chan struct{}    // Closed when the project has left.
 	warn     map[*pgconn.PgConn]bool
 }
 
@@ -109,7 +114,7 @@ func Open(o Options) (*Fleet, error) {
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond
 	}
-	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, conn: c, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, warn: map[*pgconn.PgConn]bool{}}
+	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, conn: c, holder: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, leaving: make(chan struct{}), warn: map[*pgconn.PgConn]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
 	cfg.MaxConnIdleTime = 5 * time.Minute
@@ -149,6 +154,26 @@ func (f *Fleet) Close() {
 	f.cancel()
 	f.wg.Wait()
 	f.pool.Close()
+}
+
+// joined reports whether the project still sends anything.
+func (f *Fleet) joined() bool { return f.opts.Joined == nil || f.opts.Joined() }
+
+// pollJoined is how often it is asked whether the project has left.
+const pollJoined = time.Second
+
+// watch has all sessions end when the project leaves.
+func (f *Fleet) watch() {
+	tick := time.NewTicker(pollJoined)
+	defer tick.Stop()
+	for f.joined() {
+		select {
+		case <-tick.C:
+		case <-f.ctx.Done():
+			return
+		}
+	}
+	close(f.leaving)
 }
 
 // Where returns the database in words, without a password.

@@ -108,6 +108,12 @@ func (f *Fleet) Ship(store *lifecycle.Store, s *lifecycle.Session) (*Session, er
 	}
 	x.ship.session = x
 	f.wg.Go(x.run)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.watched && f.opts.Joined != nil {
+		f.watched = true
+		f.wg.Go(f.watch)
+	}
 	return x, nil
 }
 
@@ -299,6 +305,8 @@ func (s *Session) await(more <-chan struct{}, pause <-chan time.Time) bool {
 		return false
 	case <-pause:
 		return true
+	case <-s.fleet.leaving: // the next try says so
+		return true
 	case <-s.wake:
 		if pause == nil {
 			return true
@@ -349,6 +357,8 @@ func (s *Session) tried(err error) (over bool) {
 	case errors.As(err, &fenced):
 		s.log.Info().Err(err).Msg("fenced: somebody else continued the session; nothing more is shipped")
 		s.Fence(err)
+	case errors.Is(err, ErrLeft):
+		s.log.Info().Msg("the project has left the fleet; nothing more is shipped")
 	case over:
 		s.log.Error().Err(err).Msg("nothing more is shipped to the fleet")
 	case err != nil && (was == nil || was.Error() != err.Error()):

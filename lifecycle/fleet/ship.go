@@ -74,6 +74,9 @@ func (s *shipping) step(ctx context.Context, here *durable) (done bool, err erro
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+	if !s.session.fleet.joined() {
+		return false, ErrLeft
+	}
 	if s.session.lost.Swap(false) {
 		s.row = nil
 	}
@@ -295,6 +298,11 @@ func (s *shipping) end() {
 	s.release(ctx)
 	if err := s.write(true); err != nil {
 		s.session.log.Warn().Err(err).Msg("what was shipped is not noted; it is compared the next time")
+	}
+	if errors.Is(s.session.Err(), ErrLeft) { // Leave waits for that
+		if err := forgetIn(s.session.dir); err != nil {
+			s.session.log.Warn().Err(err).Msg("the log is kept for a fleet that was left")
+		}
 	}
 	_ = s.session.dir.Close() // what was written is durable
 }

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -148,23 +149,61 @@ func (f *Fleet) Forget(store *lifecycle.Store, id session.ID) error {
 	return noteIn(store, id, note{Project: f.opts.Project, Incarnation: store.Incarnation(id)})
 }
 
-// Leave removes what keeps the records of a store's sessions for the fleet. What was shipped is noted
-// still, so that a later join continues there as far as the logs have the rest.
-func Leave(store *lifecycle.Store) error {
+// Leave removes what keeps the records of a store's sessions for the fleet, and returns when no process sends any
+// of them: one that does notices by [Options.Joined]. It returns those that may still be sent when ctx ends. What was
+// shipped is noted still, so that a later join continues there as far as the logs have the rest.
+func Leave(ctx context.Context, store *lifecycle.Store) (sending []session.ID, err error) {
 	infos, err := store.List()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root, err := writer.OpenFS(store.Path())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
 	for _, i := range infos {
-		name := folder.Path(i.ID) + "/cursors/" + cursorName + ".json"
-		if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return writer.NewError("leave fleet", filepath.Join(root.Name(), name), writer.NotCommitted, err)
+		for hasCursor(root, i.ID) && ctx.Err() == nil {
+			if owner, err := store.Holder(i.ID); err == nil && owner == nil {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
 		}
+		if ctx.Err() != nil && hasCursor(root, i.ID) {
+			sending = append(sending, i.ID)
+		}
+		dir, err := writer.OpenDir(root, folder.Path(i.ID))
+		if errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
+			continue
+		}
+		if err == nil {
+			err = errors.Join(forgetIn(dir), dir.Close())
+		}
+		if err != nil {
+			return sending, fmt.Errorf("leave fleet: %w", err)
+		}
+	}
+	return sending, nil
+}
+
+// hasCursor reports whether the records of a session are kept for the fleet.
+func hasCursor(root writer.FS, id session.ID) bool {
+	_, err := root.Lstat(folder.Path(id) + "/" + cursorFile)
+	return err == nil
+}
+
+// cursorFile is the file of the cursor in a session's folder.
+const cursorFile = "cursors/" + cursorName + ".json"
+
+// forgetIn keeps the records of a session for the fleet no more.
+func forgetIn(dir writer.FS) error {
+	if err := dir.Remove(cursorFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return writer.NewError("leave fleet", filepath.Join(dir.Name(), cursorFile), writer.NotCommitted, err)
 	}
 	return nil
 }
