@@ -364,7 +364,7 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 	return r.runSession(ctx, project, store, sess, ui, cfg, values, fresh)
 }
 
-// runSession runs a session that is open, and closes it.
+// runSession runs a session that is open.
 func (r *runCall) runSession(ctx context.Context, project string, store *lifecycle.Store, sess *lifecycle.Session, ui *pane, cfg loop.Config, values *settings.Values, fresh bool) error {
 	shipped := r.shipped(ctx, store, sess, &cfg, values)
 	end, err := r.transactional(ctx, store, sess, &cfg)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -154,18 +153,28 @@ func inTree(name string) bool {
 	return !strings.HasPrefix(name, inConfig) && !strings.HasPrefix(name, git.Mark+"/") && !filepath.IsAbs(name)
 }
 
-// differing returns the names of what is another one now, sorted.
-func (b *Begin) differing(now *Begin) []string {
-	names := map[string]bool{}
+// differing returns the names of what is another one now: first keys of the configuration, then files. Where
+// another folder has the hooks, the files of the old one are not named.
+func (b *Begin) differing(now *Begin) (names []string) {
+	moved := b.parts[inConfig+keyHooksPath] != now.parts[inConfig+keyHooksPath]
 	for name, is := range now.parts {
 		if is != b.parts[name] && is != b.later[name] {
-			names[name] = true
+			names = append(names, name)
 		}
 	}
 	for name := range b.parts {
-		if _, ok := now.parts[name]; !ok {
-			names[name] = true
+		if _, ok := now.parts[name]; !ok && (!moved || strings.HasPrefix(name, inConfig)) {
+			names = append(names, name)
 		}
 	}
-	return slices.Sorted(maps.Keys(names))
+	slices.SortFunc(names, func(a, b string) int {
+		if key := strings.HasPrefix(a, inConfig); key != strings.HasPrefix(b, inConfig) {
+			if key {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return names
 }

@@ -24,7 +24,7 @@ func (r *Repository) From(b *Begin, changed func(names []string)) *Repository {
 	return &from
 }
 
-// Changed returns the names of what is not as it was at the Begin of the repository, sorted.
+// Changed returns the names of what is not as it was at the Begin of the repository.
 func (r *Repository) Changed(ctx context.Context) []string {
 	if r.begin == nil {
 		return nil
