@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -159,6 +161,13 @@ func (a *app) lookAbove() (all []enclosing) {
 		all = append(all, enclosing{store: store, session: name})
 	}
 	pids := turns.Above()
+	if dir, err := trust.DefaultDir(a.getenv); err == nil {
+		for _, g := range turns.Begun(dir) { // also where its agent has moved the store away
+			if slices.Contains(pids, g.Holder.PID) && (*lifecycle.Owner)(g.Holder).Alive() {
+				all = append(all, enclosing{session: g.Session, agent: g.Agent})
+			}
+		}
+	}
 	looked := map[string]bool{}
 	look := func(folder string) {
 		home, _ := a.search(folder)

@@ -170,7 +170,9 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 	case turns.UserPromptSubmit:
 		k.settleOthers(ctx)
 		return k.with(ctx, true, func(t *turns.Keeper) error {
-			k.mark().Agree(k.gateNow())
+			begun := k.gateNow()
+			begun.Agent, begun.Session, begun.Holder = k.agent, k.event.Session, k.holder
+			k.mark().Agree(begun)
 			err := t.Begin(ctx, k.event)
 			if err != nil {
 				err = fmt.Errorf("this prompt is not kept: %w", err)
@@ -214,8 +216,10 @@ func (k *keeping) warn(text string) { k.warned = strings.TrimPrefix(k.warned+"\n
 func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err error) {
 	switch k.event.Name {
 	case turns.StopFailure:
+		k.mark().Over()
 		return false, t.End(ctx, record.Failed, k.event.Failure(), nil)
 	case turns.Interrupt:
+		k.mark().Over()
 		return false, t.End(ctx, record.Interrupted, "", nil)
 	}
 	then, failure := record.Done, ""
@@ -227,6 +231,7 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 			}
 		}
 	}
+	k.mark().Over()
 	return false, t.End(ctx, then, failure, check)
 }
 

@@ -130,8 +130,10 @@ func (a *app) colored(s *terminal.Stream) bool {
 	return a.getenv("NO_COLOR") == "" && s.Terminal()
 }
 
-// interactive says whether there is a person to ask.
-func (a *app) interactive() bool { return isTerminal(a.stdin) && a.stderr.Terminal() }
+// interactive says whether there is a person to ask. An agent can have a terminal of its own.
+func (a *app) interactive() bool {
+	return isTerminal(a.stdin) && a.stderr.Terminal() && !a.byAgent()
+}
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 

@@ -178,6 +178,7 @@ type runCall struct {
 	flags           map[string]string
 	checkTyped      bool
 	asBefore        *before // what a new session takes over, nil for nothing
+	otherCheck      string  // what the settings name, where the session's or the module's check counts
 	commitTyped     bool    // also --commit=false
 	branchTyped     bool
 	pauseTimeoutSet bool
@@ -404,6 +405,9 @@ func (r *runCall) screen(ctx context.Context) *pane {
 }
 
 func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool, check string) {
+	if r.otherCheck != "" {
+		defer ui.Say("what judges its tasks is %s, as before, and not what the settings say, %s: --check takes that", plain.Shell(check), plain.Shell(r.otherCheck))
+	}
 	if p := sess.State().Progress(); fresh {
 		ui.Say("session %s", sess.ID())
 		r.sayAsBefore(ui, check)

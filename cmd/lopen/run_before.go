@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -59,34 +60,37 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	if len(old.Command) == 0 && len(runs) > 0 {
 		old, r.asBefore = runs[0].settings, &runs[0]
 	}
-	merged := asFlags(old)
-	for k, v := range r.flags {
-		if k == "check" && merged[k] != "" && r.byAgent() { // whose word is none
-			continue
-		}
-		merged[k] = v
+	was := asTexts(old)
+	if judged := r.judgedBefore(store); judged != "" && was["check"] == "" && r.byAgent() { // who may have moved the sessions away
+		was["check"] = judged
 	}
-	values, err := r.settingsOf(store, merged)
+	values, err := r.settingsOf(store, was, r.flags)
+	if err == nil && old.Check != "" && values.Check == old.Check && !r.checkTyped {
+		err = r.compareCheck(store, was, old.Check)
+	}
 	if err != nil || values.Check != "" || r.noCheck {
 		return values, old, err
+	}
+	if judged := r.judgedBefore(store); judged != "" { // whose sessions are gone
+		runs = append(runs, before{settings: session.Settings{Check: judged}})
 	}
 	for _, run := range runs { // what once judged the module's tasks is not dropped silently
 		if run.settings.Check == "" {
 			continue
 		}
 		if r.checkTyped {
-			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s of %s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
-				run.session, r.module, plain.Shell(run.settings.Check), r.module)}
+			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
+				r.module, plain.Shell(run.settings.Check), r.module)}
 		}
-		merged["check"] = run.settings.Check
-		values, err = r.settingsOf(store, merged)
+		was["check"] = run.settings.Check
+		values, err = r.settingsOf(store, was, r.flags)
 		return values, old, err
 	}
 	return values, old, nil
 }
 
-// asFlags are the settings of a session as if they were typed. One that never began has none.
-func asFlags(old session.Settings) map[string]string {
+// asTexts are the settings of a session as texts. One that never began has none.
+func asTexts(old session.Settings) map[string]string {
 	flags := map[string]string{}
 	if len(old.Command) == 0 {
 		return flags
@@ -102,12 +106,47 @@ func asFlags(old session.Settings) map[string]string {
 	return flags
 }
 
-// settingsOf are the settings of a project, with or without a store.
-func (r *runCall) settingsOf(store *lifecycle.Store, flags map[string]string) (*settings.Values, error) {
+// compareCheck notes what the settings name as the check where another one counts.
+func (r *runCall) compareCheck(store *lifecycle.Store, was map[string]string, check string) error {
+	without := maps.Clone(was)
+	delete(without, "check")
+	v, err := r.settingsOf(store, without, r.flags)
+	if r.otherCheck = ""; err == nil && v.Check != check {
+		r.otherCheck = v.Check
+	}
+	return err
+}
+
+// judgedBefore is the check that judged the module's tasks last here, as the user's own state has it.
+func (r *runCall) judgedBefore(store *lifecycle.Store) string {
+	approvals, err := r.approvals()
+	if store == nil || err != nil {
+		return ""
+	}
+	here, err := approvals.Here(store.Project().Name(), store.Path())
+	if err != nil {
+		return "" // the settings say what is wrong with it
+	}
+	return here.CheckOf(r.module)
+}
+
+// noteCheck notes what judges the module's tasks from now on, in the user's own state.
+func (r *runCall) noteCheck(store *lifecycle.Store, check string) {
+	approvals, err := r.approvals()
+	if err != nil || check == "" || r.byAgent() || r.judgedBefore(store) == check {
+		return
+	}
+	if err := approvals.SetHere(store.Project().Name(), store.Path(), func(h *trust.Here) { h.Judged(r.module, check) }); err != nil {
+		fmt.Fprintf(r.stderr, "warning: the check of %s is not noted: %v\n", r.module, err)
+	}
+}
+
+// settingsOf are the settings of a project, with or without a store, with what a session was run with.
+func (r *runCall) settingsOf(store *lifecycle.Store, was, flags map[string]string) (*settings.Values, error) {
 	if store == nil {
 		return r.settings(flags)
 	}
-	return r.storeSettings(store, flags)
+	return r.sessionSettings(store, was, flags)
 }
 
 // sayAsBefore says what a new session takes over from the module's newest one.

@@ -25,7 +25,7 @@ func TestNoIdleTimeoutIsNotRemembered(t *testing.T) {
 	require.Equal(t, settings.SourceDefault, v.Source("idle_timeout"))
 	v, _, err = r.remembered(store, session.Settings{Command: []string{"claude"}, Unit: "leaf", IdleTimeout: 5})
 	require.NoError(t, err)
-	require.Equal(t, settings.SourceFlag, v.Source("idle_timeout"))
+	require.Equal(t, settings.SourceSession, v.Source("idle_timeout"))
 }
 
 // A project's idle_timeout tightens where there is none, and would loosen what an unattended run has.

@@ -75,9 +75,8 @@ func (r *runCall) trusted(ctx context.Context, project string, old session.Setti
 // own says whether a setting's value is the user's and none of the project's.
 func (r *runCall) own(v *settings.Values, name string) bool {
 	s := v.Source(name)
-	if s == settings.SourceFlag { // or what the session remembers, which stands in for a flag
-		_, typed := r.flags[name]
-		return typed && !r.byAgent()
+	if s == settings.SourceFlag {
+		return !r.byAgent()
 	}
 	return usersOwn(s) && (s != settings.SourceVariable || !r.byAgent())
 }

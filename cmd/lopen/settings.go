@@ -123,11 +123,16 @@ func (a *app) projectSettings(project string, flags map[string]string) (*setting
 
 // storeSettings are the settings of a project that has a store.
 func (a *app) storeSettings(store *lifecycle.Store, flags map[string]string) (*settings.Values, error) {
+	return a.sessionSettings(store, nil, flags)
+}
+
+// sessionSettings are those with what a session was run with.
+func (a *app) sessionSettings(store *lifecycle.Store, session, flags map[string]string) (*settings.Values, error) {
 	config, err := store.Config()
 	if err != nil {
 		return nil, err
 	}
-	v, err := a.layered(settings.Sources{Project: config, Here: a.setHere(store), Flags: flags})
+	v, err := a.layered(settings.Sources{Project: config, Here: a.setHere(store), Session: session, Flags: flags})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +151,7 @@ func (a *app) setHere(store *lifecycle.Store) map[string]settings.Noted {
 	}
 	all := map[string]settings.Noted{}
 	for name, n := range here.Settings {
-		all[name] = settings.Noted{Value: n.Value, Same: here.Same(n.Store)}
+		all[name] = settings.Noted{Value: n.Value, Same: here.Same(n.Store), Stays: here.Stays(n)}
 	}
 	return all
 }

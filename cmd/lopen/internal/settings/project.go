@@ -103,7 +103,7 @@ func (v *Values) guard(k Key, from *Sources, value any, has bool, ignore func(Ke
 	case has && same && reflect.DeepEqual(value, set):
 		v.put(k, set, SourceHere)
 		return
-	case known && (k.isStricter(set, v.value(k)) || same && k.stricter == filled && set != ""):
+	case known && from.Here[k.Name].Stays && (k.isStricter(set, v.value(k)) || same && k.stricter == filled && set != ""):
 		if v.put(k, set, SourceHere); !has {
 			v.ignored = append(v.ignored, fmt.Sprintf(".lopen/config.json no longer has %[1]s, and what you set here stays, %[2]s: config set changes it", k.Name, word(set)))
 			return

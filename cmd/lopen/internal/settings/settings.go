@@ -22,6 +22,7 @@ const (
 	SourceProject  Source = "project"
 	SourceHere     Source = "set here" // by this user, with config set
 	SourceVariable Source = "variable"
+	SourceSession  Source = "session"
 	SourceFlag     Source = "flag"
 )
 
@@ -32,6 +33,7 @@ type Sources struct {
 	Here          map[string]Noted // what this user set in the project, by the setting's name
 	Environ       []string
 	Agent         func() bool // reports whether an agent typed the flags and set the variables, which tighten only then; nil for no
+	Session       map[string]string // what a session was run with, which counts over variables
 	Flags         map[string]string
 }
 
@@ -40,6 +42,7 @@ type Sources struct {
 type Noted struct {
 	Value strictjson.Value `json:"value"`
 	Same  bool             `json:"-"` // whether it was set in this very .lopen, and not in one that lay in its place
+	Stays bool             `json:"-"` // whether it was set in this very folder
 }
 
 // An Entry is a setting with its value, for showing.
@@ -71,6 +74,11 @@ func Load(from Sources) (*Values, error) {
 	for _, k := range keys {
 		if s := k.variable(from.Environ); s != "" {
 			if err := v.typed(k, s, SourceVariable, k.Variable(), &from); err != nil {
+				return nil, err
+			}
+		}
+		if s, ok := from.Session[k.Name]; ok {
+			if err := v.set(k, s, SourceSession, "session"); err != nil {
 				return nil, err
 			}
 		}

@@ -22,7 +22,9 @@ type Here struct {
 	Told     string           `json:"told,omitempty"`     // the store of which they were told how to
 	Settings map[string]Noted `json:"settings,omitempty"` // by name
 
-	now string // the store that is there
+	Checks map[string]string `json:"checks,omitempty"` // what judged the tasks of each module last, in the store of Kept
+
+	now, place string // the store and the folder that are there
 }
 
 // hereFolder is that of the files in the user's state folder. The tracker of files never looks into one of this
@@ -33,14 +35,39 @@ const hereFolder = "here/.lopen"
 type Noted struct {
 	Value strictjson.Value `json:"value"`
 	Store string           `json:"store,omitempty"`
+	Place string           `json:"place,omitempty"` // of the project's folder
 }
 
 // Same says of the store in which something was said that it is the one that is there, and not another in its place. It is
 // false where the system tells nothing that distinguishes them.
 func (h *Here) Same(store string) bool { return store != "" && store == h.now }
 
+// Stays says of a setting that it was set in the project's folder that is there, and not in another in its place.
+func (h *Here) Stays(n Noted) bool { return n.Place != "" && n.Place == h.place }
+
 // Keep notes that the user wants sessions kept in the store that is there.
-func (h *Here) Keep() { h.Kept = h.now }
+func (h *Here) Keep() {
+	if h.Kept != h.now {
+		h.Checks = nil // of another store
+	}
+	h.Kept = h.now
+}
+
+// Judged notes the check that judges a module's tasks from now on.
+func (h *Here) Judged(module, check string) {
+	if h.Checks == nil {
+		h.Checks = map[string]string{}
+	}
+	h.Checks[module] = check
+}
+
+// CheckOf is the check that judged a module's tasks last in the store that is there, "" for none.
+func (h *Here) CheckOf(module string) string {
+	if !h.Same(h.Kept) {
+		return ""
+	}
+	return h.Checks[module]
+}
 
 // Tell notes that the user was told of the store that is there, and reports whether they were not before.
 func (h *Here) Tell() (first bool) {
@@ -53,7 +80,7 @@ func (h *Here) Set(name string, value strictjson.Value) {
 	if h.Settings == nil {
 		h.Settings = map[string]Noted{}
 	}
-	h.Settings[name] = Noted{value, h.now}
+	h.Settings[name] = Noted{value, h.now, h.place}
 }
 
 // Here returns what the user said in a folder. store is the path of the .lopen in it, which need not exist.
@@ -69,7 +96,7 @@ func (s *Store) Here(folder, store string) (Here, error) {
 	if err != nil {
 		return h, fmt.Errorf("read what was set in %s: %w", folder, err)
 	}
-	said := Here{now: h.now}
+	said := Here{now: h.now, place: h.place}
 	if err = strictjson.Unmarshal(data, &said); err == nil && said.Folder != h.Folder {
 		err = errors.New("it is about another folder")
 	}
@@ -104,7 +131,7 @@ func (s *Store) here(folder, store string) (path string, h Here, err error) {
 	if err != nil {
 		return "", h, fmt.Errorf("find what was set in %s: %w", folder, err)
 	}
-	h.now = placeOf(store)
+	h.now, h.place = placeOf(store), placeOf(h.Folder)
 	return filepath.Join(s.dir, hereOf(h.Folder)), h, nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -14,8 +16,8 @@ import (
 type Mark string
 
 // MarkOf returns the Mark of an agent's session in the user's folder for states of programs.
-func MarkOf(dir, agent, session string) Mark {
-	return Mark(filepath.Join(dir, "turns", fmt.Sprintf("%s-%.16x", agent, sha256.Sum256([]byte(session)))))
+func MarkOf(dir, agent, of string) Mark {
+	return Mark(filepath.Join(dir, "turns", fmt.Sprintf("%s-%.16x", agent, sha256.Sum256([]byte(of)))))
 }
 
 // Project returns the folder in which the session is kept, or "".
@@ -45,6 +47,10 @@ type Gate struct {
 	On    bool   `json:"on"`
 	Check string `json:"check"`
 	Own   bool   `json:"own"` // the check is the user's, and none of the project's
+
+	Agent   string          `json:"agent,omitempty"`
+	Session string          `json:"session,omitempty"` // of the agent
+	Holder  *session.Holder `json:"holder,omitempty"`  // the agent's process, nil if it is not known
 }
 
 // agreed is the file beside a Mark with the Gate of the turn.
@@ -59,6 +65,20 @@ func (m Mark) Agree(g Gate) {
 	if err := os.MkdirAll(filepath.Dir(m.agreed()), 0o700); err == nil {
 		_ = os.WriteFile(m.agreed(), data, 0o600)
 	}
+}
+
+// Over says that the turn has ended.
+func (m Mark) Over() { _ = os.Remove(m.agreed()) }
+
+// Begun returns the Gates of all turns that were noted in the user's folder for states of programs, and have not ended.
+func Begun(dir string) (all []Gate) {
+	paths, _ := filepath.Glob(filepath.Join(dir, "turns", "*.gate"))
+	for _, path := range paths {
+		if g := Mark(strings.TrimSuffix(path, ".gate")).Agreed(); g != nil && g.Holder != nil {
+			all = append(all, *g)
+		}
+	}
+	return all
 }
 
 // Agreed returns the Gate with which the turn began, nil if that is not known.
