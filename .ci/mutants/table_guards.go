@@ -15,8 +15,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"settings: what was set here stays where the file was rewritten", "cmd/lopen/internal/settings/project.go",
-		"case known && (k.isStricter(set, v.value(k))",
-		"case false && (k.isStricter(set, v.value(k))",
+		"case known && from.Here[k.Name].Stays &&",
+		"case false && from.Here[k.Name].Stays &&",
 		"./cmd/lopen/internal/settings", "TestWhatTheUserSetHereCounts",
 	},
 	{
@@ -69,7 +69,7 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: the check of a module is not dropped", "cmd/lopen/run_before.go",
-		"\t\tmerged[\"check\"] = run.settings.Check\n",
+		"\t\twas[\"check\"] = run.settings.Check\n",
 		"",
 		"./cmd/lopen", "TestScripts/again",
 	},
@@ -81,8 +81,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: an agent replaces no check", "cmd/lopen/run_before.go",
-		"if k == \"check\" && merged[k] != \"\" && r.byAgent() {",
-		"if false {",
+		"judged != \"\" && was[\"check\"] == \"\" && r.byAgent() {",
+		"judged == \"x\" {",
 		"./cmd/lopen", "TestWhatAnAgentRuns",
 	},
 	{
@@ -204,5 +204,35 @@ var ofGuards = []mutant{
 		"for hasCursor(root, i.ID) && ctx.Err() == nil {",
 		"for false && hasCursor(root, i.ID) && ctx.Err() == nil {",
 		"./cmd/lopen", "TestScripts/fleet-leave",
+	},
+	{
+		"settings: what was set in another folder stays not", "cmd/lopen/internal/settings/project.go",
+		"known && from.Here[k.Name].Stays &&",
+		"known &&",
+		"./cmd/lopen/internal/settings", "TestWhatWasSetInAnotherFolder",
+	},
+	{
+		"gate: nobody is asked below an agent", "cmd/lopen/root.go",
+		" && !a.byAgent()",
+		"",
+		"./cmd/lopen", "TestNobodyIsAskedBelowAnAgent",
+	},
+	{
+		"gate: a turn is found by its noted process", "cmd/lopen/gate.go",
+		"if slices.Contains(pids, g.Holder.PID) &&",
+		"if false && slices.Contains(pids, g.Holder.PID) &&",
+		"./cmd/lopen", "TestAnAgentOfATurnIsRefused",
+	},
+	{
+		"run: a check outlives the sessions that it judged", "cmd/lopen/run_before.go",
+		"if judged := r.judgedBefore(store); judged != \"\" { // whose",
+		"if judged := r.judgedBefore(store); judged == \"x\" { // whose",
+		"./cmd/lopen", "TestScripts/again",
+	},
+	{
+		"settings: what a session was run with counts over variables", "cmd/lopen/internal/settings/settings.go",
+		"if s, ok := from.Session[k.Name]; ok {",
+		"if s, ok := from.Session[k.Name]; ok && false {",
+		"./cmd/lopen", "TestWhatAnAgentRuns",
 	},
 }

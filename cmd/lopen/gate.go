@@ -161,13 +161,6 @@ func (a *app) lookAbove() (all []enclosing) {
 		all = append(all, enclosing{store: store, session: name})
 	}
 	pids := turns.Above()
-	if dir, err := trust.DefaultDir(a.getenv); err == nil {
-		for _, g := range turns.Begun(dir) { // also where its agent has moved the store away
-			if slices.Contains(pids, g.Holder.PID) && (*lifecycle.Owner)(g.Holder).Alive() {
-				all = append(all, enclosing{session: g.Session, agent: g.Agent})
-			}
-		}
-	}
 	looked := map[string]bool{}
 	look := func(folder string) {
 		home, _ := a.search(folder)
@@ -182,6 +175,13 @@ func (a *app) lookAbove() (all []enclosing) {
 	}
 	for _, pid := range pids {
 		look(turns.Folder(pid))
+	}
+	if dir, err := trust.DefaultDir(a.getenv); err == nil {
+		for _, g := range turns.Begun(dir) { // also where its agent has moved the store away
+			if slices.Contains(pids, g.Holder.PID) && (*lifecycle.Owner)(g.Holder).Alive() {
+				all = append(all, enclosing{session: g.Session, agent: g.Agent})
+			}
+		}
 	}
 	return all
 }

@@ -124,6 +124,7 @@ func TestAnAgentOfATurnIsRefused(t *testing.T) {
 	}
 	hook("UserPromptSubmit")
 	g.sh("unset CLAUDE_PROJECT_DIR\n" + calls())
+	g.sh("mv .lopen ../x; cd /; ! lopen config set max_cost 5 && ! lopen trust revoke --all; mv \"$OLDPWD/../x\" \"$OLDPWD/.lopen\"")
 	g.requireAllRefused()
 	require.Contains(t, g.elsewhere("lopen config set max_cost 3 && lopen plan add m three 2>&1"), "three", "a person's change from elsewhere counts")
 	hook("Stop")
@@ -148,6 +149,13 @@ try lopen run o --worktree -- sh -c 'date +%N >f'
 try lopen run n --check true --failure-threshold 9 --max-iterations 1 -- sh -c 'echo >../evil'
 touch ../evil
 try lopen run n --check true --failure-threshold 9 -- sh -c 'date +%N >f'
+try env LOPEN_CHECK=true lopen run n
+try env LOPEN_CHECK=true lopen run n --no-resume --failure-threshold 1
+mkdir -p ../oc/lopen; echo '{"check":"true"}' >../oc/lopen/config.json
+try env XDG_CONFIG_HOME=$PWD/../oc lopen run n --no-resume --failure-threshold 1
+mv .lopen/sessions ../away
+try lopen run n --check true --failure-threshold 1 -- sh -c 'date +%N >f'
+rm -rf .lopen/sessions; mv ../away .lopen/sessions
 `), 0o600))
 	g.sh(`lopen run m --task one --check true -- sh ../agent.sh`)
 	data, err := os.ReadFile(g.dir + "/../codes")
@@ -165,4 +173,18 @@ try lopen run n --check true --failure-threshold 9 -- sh -c 'date +%N >f'
 	require.Contains(t, string(plan), "- [ ] two")
 	log := g.sh("git log --format=%s --all")
 	require.Equal(t, "x\n", log, "no commit was made")
+}
+
+// TestNobodyIsAskedBelowAnAgent: an agent can make a terminal of its own, and answer there.
+func TestNobodyIsAskedBelowAnAgent(t *testing.T) {
+	t.Parallel()
+	oneByOne(t)
+	h := newHooked(t)
+	require.NoError(t, os.WriteFile(h.dir+"/t.md", []byte("- [ ] one\n"), 0o600))
+	must(t, h.dir, "plan", "create", "m", "--from", "t.md")
+	require.Empty(t, h.hook("UserPromptSubmit", `,"prompt":"one"`))
+	out := onTerminal(t, h.dir, "run", "m", "--", "touch", "ran")
+	require.Contains(t, out, "never approved here")
+	require.NotContains(t, out, "[y/N]")
+	require.NoFileExists(t, h.dir+"/ran")
 }

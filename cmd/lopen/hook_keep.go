@@ -216,11 +216,9 @@ func (k *keeping) warn(text string) { k.warned = strings.TrimPrefix(k.warned+"\n
 func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err error) {
 	switch k.event.Name {
 	case turns.StopFailure:
-		k.mark().Over()
-		return false, t.End(ctx, record.Failed, k.event.Failure(), nil)
+		return false, k.over(t.End(ctx, record.Failed, k.event.Failure(), nil))
 	case turns.Interrupt:
-		k.mark().Over()
-		return false, t.End(ctx, record.Interrupted, "", nil)
+		return false, k.over(t.End(ctx, record.Interrupted, "", nil))
 	}
 	then, failure := record.Done, ""
 	var check *turns.Check
@@ -231,8 +229,13 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 			}
 		}
 	}
+	return false, k.over(t.End(ctx, then, failure, check))
+}
+
+// over notes that the turn has ended, once its files are looked at, among which the note may be.
+func (k *keeping) over(err error) error {
 	k.mark().Over()
-	return false, t.End(ctx, then, failure, check)
+	return err
 }
 
 // end ends the agent's session.

@@ -323,7 +323,6 @@ func (r *runCall) runLocked(ctx context.Context, project string, store *lifecycl
 		return err
 	}
 	r.warnPreflight(ctx, store)
-	r.keepHere(project)
 	var cfg loop.Config
 	configure := r.onceEach(func(old session.Settings) (err error) {
 		defer r.crew.byItself()()

@@ -98,6 +98,7 @@ func boundIdle(cfg *loop.Config, from settings.Source) {
 
 // rememberCheck has the result of the check remembered for a restart on unchanged files.
 func (r *runCall) rememberCheck(store *lifecycle.Store, cfg *loop.Config, values *settings.Values) error {
+	r.keepHere(store.Project().Name())
 	r.noteCheck(store, cfg.Check)
 	look, err := assess.Files(r.tree, nil)
 	if err != nil {

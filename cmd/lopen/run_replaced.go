@@ -55,12 +55,16 @@ func (r *runCall) sayReplaced(store *lifecycle.Store) {
 	}
 	of := map[tasks.NoteKind][]string{}
 	for _, n := range res.Notes {
+		t, _ := p.Task(n.Task)
+		if n.Kind == tasks.New && (len(t.Children) > 0 || !t.Checked) || n.Kind == tasks.Reworded && !t.Checked {
+			continue
+		}
 		of[n.Kind] = append(of[n.Kind], n.Task)
 	}
 	for _, kind := range []struct {
 		kind tasks.NoteKind
 		text string
-	}{{tasks.Unticked, "open again"}, {tasks.Ticked, "ticked"}, {tasks.Gone, "no longer there"}} {
+	}{{tasks.Unticked, "open again"}, {tasks.Ticked, "ticked"}, {tasks.New, "new and ticked, and never run"}, {tasks.Reworded, "reworded and ticked"}, {tasks.Gone, "no longer there"}} {
 		if names := of[kind.kind]; len(names) > 0 {
 			fmt.Fprintf(r.stderr, "plan: since session %s %s: %s\n", st.ID(), kind.text, some(names))
 		}

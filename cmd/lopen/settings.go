@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/settings"
 	"github.com/lopen-dev/lopen/lifecycle"
-	"github.com/lopen-dev/lopen/writer/documents"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -89,9 +90,13 @@ func (a *app) userConfig() ([]byte, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // a user without a home has no config
 	}
-	data, err := documents.ReadFile(path, maxConfig)
+	data, err := owner.ReadFile(path, maxConfig)
 	if os.IsNotExist(err) {
 		return nil, nil
+	}
+	var foreign *owner.Error
+	if errors.As(err, &foreign) {
+		return nil, &loop.Exit{Code: loop.ExitUser, Reason: "your own settings: " + err.Error()}
 	}
 	return data, err
 }

@@ -62,7 +62,7 @@ func (v *Values) project(from *Sources) error {
 			v.put(k, append(slices.Clip(v.of(k).Interface().([]string)), list...), SourceProject)
 		case k.rule == setHere || k.rule == fills && mine:
 			if !v.isNoted(k, from, value) && !v.is(k, value) {
-				ignore(k, "you name what works yourself; "+setHereBy(k, value))
+				ignore(k, "that is yours to say; "+setHereBy(k, value))
 				return
 			}
 			v.put(k, value, SourceHere)
@@ -113,6 +113,8 @@ func (v *Values) guard(k Key, from *Sources, value any, has bool, ignore func(Ke
 	case !has || v.is(k, value):
 	case k.isStricter(value, v.value(k)):
 		v.put(k, value, SourceProject)
+	case k.stricter == filled && value != "":
+		ignore(k, fmt.Sprintf("yours is %s; ", word(v.value(k)))+setHereBy(k, value))
 	default:
 		ignore(k, fmt.Sprintf("%s is less strict than yours, %s; ", word(value), word(v.value(k)))+setHereBy(k, value))
 	}

@@ -24,7 +24,6 @@ var directions = map[string][]string{
 	"transcript":        {"true", "false"},
 	"failure_threshold": {"0", "5", "1"},
 	"max_iterations":    {"0", "100", "1"},
-	"unattended":        {"true", "false"},
 	"max_cost":          {"0", "2.5", "1"},
 	"max_tokens":        {"0", "20", "1"},
 	"day_cost":          {"0", "2.5", "1"},
@@ -50,7 +49,7 @@ func TestWhoseEachSettingIs(t *testing.T) {
 	for _, k := range settings.Keys() {
 		_, tightens := directions[k.Name]
 		switch {
-		case slices.Contains(ofUser, k.Name) || k.Name == "fallback":
+		case slices.Contains(ofUser, k.Name) || k.Name == "fallback" || k.Name == "unattended":
 			require.Equal(t, "user", k.Whose(), k.Name)
 		case tightens:
 			require.True(t, strings.HasPrefix(k.Whose(), "stricter: "), "%s: %s", k.Name, k.Whose())
@@ -108,7 +107,7 @@ func TestAProjectTightensAndNeverLoosens(t *testing.T) {
 func TestWhatTheUserSetHereCounts(t *testing.T) {
 	t.Parallel()
 	here := func(name, value string, same bool) map[string]settings.Noted {
-		return map[string]settings.Noted{name: {Value: strictjson.Value(value), Same: same}}
+		return map[string]settings.Noted{name: {Value: strictjson.Value(value), Same: same, Stays: true}}
 	}
 	for name, values := range directions {
 		loose, strict := values[0], values[len(values)-1]
@@ -132,6 +131,18 @@ func TestWhatTheUserSetHereCounts(t *testing.T) {
 	}
 }
 
+// TestWhatWasSetInAnotherFolder: another project in the place of one has nothing of what was set in that.
+func TestWhatWasSetInAnotherFolder(t *testing.T) {
+	t.Parallel()
+	for name, values := range directions {
+		loose, strict := values[0], values[len(values)-1]
+		v, err := settings.Load(settings.Sources{User: config(name, loose), Here: map[string]settings.Noted{name: {Value: strictjson.Value(strict)}}})
+		require.NoError(t, err)
+		require.Equal(t, shownAs(t, name, loose), value(t, v, name))
+		require.Empty(t, v.Ignored(), "nor is anything said")
+	}
+}
+
 // TestAnotherCheckIsNotTheUsers: of two checks none is known to be stricter.
 func TestAnotherCheckIsNotTheUsers(t *testing.T) {
 	t.Parallel()
@@ -140,7 +151,7 @@ func TestAnotherCheckIsNotTheUsers(t *testing.T) {
 	require.Equal(t, "make test", v.Check)
 	require.Len(t, v.Ignored(), 1)
 
-	noted := map[string]settings.Noted{"check": {Value: strictjson.Value(`"go vet"`), Same: true}}
+	noted := map[string]settings.Noted{"check": {Value: strictjson.Value(`"go vet"`), Same: true, Stays: true}}
 	v, err = settings.Load(settings.Sources{User: config("check", `"make test"`), Project: config("check", `"true"`), Here: noted})
 	require.NoError(t, err)
 	require.Equal(t, "go vet", v.Check, "what they set here is what they want here")

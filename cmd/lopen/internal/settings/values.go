@@ -48,7 +48,7 @@ type Values struct {
 	RedactPatterns       []string         `json:"redact_patterns" rule:"adds" help:"regular expressions of what else is hidden; a project's add to the user's"`
 	FailureThreshold     int              `json:"failure_threshold" stricter:"lower" default:"3" help:"attempts at a task before it has failed"`
 	MaxIterations        int              `json:"max_iterations" stricter:"lower" default:"100" help:"starts of the command in one run"`
-	Unattended           bool             `json:"unattended" stricter:"false" help:"never ask: failed tasks are left, the rest goes on"`
+	Unattended           bool             `json:"unattended" rule:"set-here" help:"never ask: failed tasks are left, the rest goes on"`
 	Agent                string           `json:"agent" rule:"fills" help:"the agent that works, by name; none for a command that is not looked into"`
 	Agents               strictjson.Value `json:"agents" rule:"user" help:"recipes of other agents, by name"`
 	Fallback             []string         `json:"fallback" rule:"set-here" help:"agents that work while the ones before them are limited"`
