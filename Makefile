@@ -59,7 +59,7 @@ failover: ## kill primaries and runners at length: a hundred rounds of the fleet
 	$(GO) test -count=1 -v -timeout 120m -run 'TestFailover|TestKill9' ./lifecycle/fleet -rounds 100 -sessions 100 | grep -v '^=== '
 
 hostile: ## put every kind of file in every place and run every command, at length
-	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession|TestNothingSteersTheTerminal|TestNothingAliveLeaves|TestEveryDoorIsWalked' ./cmd/lopen -hostile
+	$(GO) test -count=1 -timeout 60m -run 'TestPlaces|TestHostileSession|TestHostileRows|TestNothingSteersTheTerminal|TestNothingAliveLeaves|TestEveryDoorIsWalked' ./cmd/lopen -hostile
 	$(GO) test -count=1 -timeout 60m -run 'TestFault45' ./lifecycle -deep
 
 vulns: ## look for known vulnerabilities in what is called, if the database can be reached

@@ -238,6 +238,11 @@ var ofFleetTrust = []mutant{
 		"./lifecycle/fleet", "TestSweepLeavesWhatIsYoung",
 	},
 	{
+		"fleettrust: a sweep ends", "lifecycle/fleet/forget.go",
+		"	for range maxSweeps {\n", "	for range 100 * maxSweeps {\n",
+		"./lifecycle/fleet", "TestSweepEnds",
+	},
+	{
 		"fleettrust: other projects are named", "cmd/lopen/fleet_join.go",
 		"	if schema.Version > 0 {\n", "	if false {\n",
 		"./cmd/lopen", "TestScripts/fleet-way",

@@ -98,11 +98,15 @@ func (f *Fleet) Prune(ctx context.Context, r lifecycle.Retention, dryRun bool) (
 	return gone, err
 }
 
+// maxSweeps bounds the calls of the function that sweeps, which removes a thousand objects: what it says of them is the
+// database's word.
+const maxSweeps = 500
+
 // Sweep removes the objects that no session needs and that are older than an hour, and returns their
 // number and bytes. Any number of processes may ship meanwhile: what they name by then stays, and a
 // batch that names an object which went is refused and sent again.
 func (f *Fleet) Sweep(ctx context.Context) (objects int, bytes int64, err error) {
-	for {
+	for range maxSweeps {
 		var n int
 		var b int64
 		err := f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -117,4 +121,5 @@ func (f *Fleet) Sweep(ctx context.Context) (objects int, bytes int64, err error)
 		f.known.clear()
 		objects, bytes = objects+n, bytes+b
 	}
+	return objects, bytes, nil // the next sweep goes on
 }

@@ -137,10 +137,12 @@ func (f *Fleet) renew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		got, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		for _, key := range got {
+		_, err = each(rows, len(keys), func(row pgx.Rows) error {
+			var key int64
+			err := row.Scan(&key)
 			delete(all, key)
-		}
+			return err
+		})
 		return err
 	}); err != nil {
 		return err

@@ -254,3 +254,14 @@ func TestClocksApart(t *testing.T) {
 	}
 	require.Equal(t, []string{"0", "1", "2", "3"}, said(t, a, id))
 }
+
+// A function of the database that says that there is always more is called so often, and no more.
+func TestSweepEnds(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a := newMachine(t, "a", url)
+	execute(t, url, `CREATE OR REPLACE FUNCTION lopen_data.sweep(OUT objects bigint, OUT bytes bigint) LANGUAGE sql AS 'SELECT 1::bigint, 1::bigint'`)
+	n, _, err := a.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 500, n)
+}

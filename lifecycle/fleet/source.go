@@ -30,7 +30,7 @@ type source struct {
 	ctx    context.Context //nolint:containedctx // that of the one Pull
 	header bundle.Header
 	next   []item
-	blobs  []sized // that come behind these
+	blobs  [][]sized // objects that come behind these, in pages of maxMany: there may be many
 	now    io.ReadCloser
 
 	here      *blob.Store // the objects of the store that it comes to; nil if it has none
@@ -191,6 +191,7 @@ func (s *source) objects(roots [][]byte) error {
 	if len(roots) == 0 {
 		return nil
 	}
+	var last blob.Hash
 	return s.f.call(s.ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, fmt.Sprintf(`WITH RECURSIVE need(hash) AS (
 				SELECT unnest($1::bytea[]) UNION SELECT l.child FROM lopen_data.links l JOIN need n ON l.parent = n.hash)
@@ -204,11 +205,15 @@ func (s *source) objects(roots [][]byte) error {
 			if err := row.Scan(&hash, &size); err != nil {
 				return err
 			}
-			n := len(s.blobs)
-			if len(hash) != len(blob.Hash{}) || n > 0 && bytes.Compare(hash, s.blobs[n-1].hash[:]) <= 0 || size < 0 || size > math.MaxInt64-s.header.Bytes {
+			if len(hash) != len(blob.Hash{}) || bytes.Compare(hash, last[:]) <= 0 || size < 0 || size > math.MaxInt64-s.header.Bytes {
 				return refused(fmt.Sprintf("object %x", hash), "the fleet has one of this name and %d bytes", size)
 			}
-			s.blobs, s.header.Bytes = append(s.blobs, sized{blob.Hash(hash), size}), s.header.Bytes+size
+			last = blob.Hash(hash)
+			n := len(s.blobs)
+			if n == 0 || len(s.blobs[n-1]) == maxMany {
+				s.blobs, n = append(s.blobs, make([]sized, 0, maxMany)), n+1
+			}
+			s.blobs[n-1], s.header.Bytes = append(s.blobs[n-1], sized{last, size}), s.header.Bytes+size
 			return nil
 		})
 		if more {
@@ -226,7 +231,7 @@ type sized struct {
 
 // object opens the next object: one that is here; else from the fleet, a small one with those that follow.
 func (s *source) object() (io.ReadCloser, error) {
-	o := s.blobs[0]
+	o := s.blobs[0][0]
 	if data, ok := s.some[o.hash]; ok {
 		delete(s.some, o.hash)
 		return io.NopCloser(bytes.NewReader(data)), nil
@@ -254,7 +259,7 @@ func (s *source) small() (io.ReadCloser, error) {
 	var hashes [][]byte
 	var sizes []int64
 	var sum int64
-	for _, o := range s.blobs[:min(len(s.blobs), maxMany)] {
+	for _, o := range s.blobs[0] {
 		if o.size > chunkBytes || s.has(o.hash) && len(hashes) > 0 {
 			continue
 		}
@@ -283,7 +288,7 @@ func (s *source) small() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := s.blobs[0].hash
+	first := s.blobs[0][0].hash
 	data, ok := s.some[first]
 	if !ok {
 		return nil, &writer.Error{Op: "fetch object", Path: first.String(), Class: writer.ClassCorrupt, Err: errors.New("the fleet has no content of it, or one of another size")}
@@ -326,8 +331,10 @@ func (s *source) Next() (bundle.Entry, error) {
 		return it.Entry, err
 	case len(s.blobs) > 0:
 		s.now, err = s.object()
-		o := s.blobs[0]
-		s.blobs = s.blobs[1:]
+		o := s.blobs[0][0]
+		if s.blobs[0] = s.blobs[0][1:]; len(s.blobs[0]) == 0 {
+			s.blobs = s.blobs[1:]
+		}
 		return bundle.Entry{Object: o.hash, Size: o.size}, err
 	}
 	return bundle.Entry{}, io.EOF
