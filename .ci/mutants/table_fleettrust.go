@@ -130,7 +130,7 @@ var ofFleetTrust = []mutant{
 	{
 		"fleettrust: a host is a line", "lifecycle/fleet/list.go",
 		"	r.host = shown(r.host, maxHost)\n", "",
-		"./cmd/lopen", "TestHostileRows/a_host_of_20_MB",
+		"./cmd/lopen", "TestHostileRows/a_host_that_holds_it",
 	},
 	{
 		"fleettrust: what people see of the database is a line", "lifecycle/fleet/errors.go",
@@ -183,8 +183,8 @@ var ofFleetTrust = []mutant{
 		"./cmd/lopen", "TestHostileRows/a_session_of_another_module",
 	},
 	{
-		"fleettrust: no other functions are called", "lifecycle/fleet/lease.go",
-		"pg_catalog.left(coalesce(holder, ''), 64)", "left(coalesce(holder, ''), 64)",
+		"fleettrust: no other functions are called", "lifecycle/fleet/list.go",
+		"pg_catalog.left(id, 128)", "left(id, 128)",
 		"./cmd/lopen", "TestHostileRows/functions_of_its_own",
 	},
 	{
