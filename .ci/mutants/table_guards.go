@@ -69,7 +69,7 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: the check of a module is not dropped", "cmd/lopen/run_before.go",
-		"\t\twas[\"check\"] = run.settings.Check\n",
+		"\t\twas[\"check\"] = check\n",
 		"",
 		"./cmd/lopen", "TestScripts/again",
 	},
@@ -225,8 +225,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: a check outlives the sessions that it judged", "cmd/lopen/run_before.go",
-		"if judged := r.judgedBefore(store); judged != \"\" { // whose",
-		"if judged := r.judgedBefore(store); judged == \"x\" { // whose",
+		"checkOf(runs, r.judgedBefore(store)); check",
+		"checkOf(runs, \"\"); check",
 		"./cmd/lopen", "TestScripts/again",
 	},
 	{

@@ -71,22 +71,25 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	if err != nil || values.Check != "" || r.noCheck {
 		return values, old, err
 	}
-	if judged := r.judgedBefore(store); judged != "" { // whose sessions are gone
-		runs = append(runs, before{settings: session.Settings{Check: judged}})
-	}
-	for _, run := range runs { // what once judged the module's tasks is not dropped silently
-		if run.settings.Check == "" {
-			continue
-		}
+	if check := checkOf(runs, r.judgedBefore(store)); check != "" { // what once judged the module's tasks is not dropped silently
 		if r.checkTyped {
 			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
-				r.module, plain.Shell(run.settings.Check), r.module)}
+				r.module, plain.Shell(check), r.module)}
 		}
-		was["check"] = run.settings.Check
+		was["check"] = check
 		values, err = r.settingsOf(store, was, r.flags)
-		return values, old, err
 	}
-	return values, old, nil
+	return values, old, err
+}
+
+// checkOf is the newest check of a module's sessions, or the noted one, whose sessions may be gone.
+func checkOf(runs []before, noted string) string {
+	for _, run := range runs {
+		if run.settings.Check != "" {
+			return run.settings.Check
+		}
+	}
+	return noted
 }
 
 // asTexts are the settings of a session as texts. One that never began has none.

@@ -109,8 +109,14 @@ func (v *Values) guard(k Key, from *Sources, value any, has bool, ignore func(Ke
 			return
 		}
 	}
+	if has && !v.is(k, value) {
+		v.tighten(k, value, ignore)
+	}
+}
+
+// tighten takes a project's value where it is stricter.
+func (v *Values) tighten(k Key, value any, ignore func(Key, string)) {
 	switch {
-	case !has || v.is(k, value):
 	case k.isStricter(value, v.value(k)):
 		v.put(k, value, SourceProject)
 	case k.stricter == filled && value != "":

@@ -32,7 +32,7 @@ type Sources struct {
 	Project, User []byte
 	Here          map[string]Noted // what this user set in the project, by the setting's name
 	Environ       []string
-	Agent         func() bool // reports whether an agent typed the flags and set the variables, which tighten only then; nil for no
+	Agent         func() bool       // reports whether an agent typed the flags and set the variables, which tighten only then; nil for no
 	Session       map[string]string // what a session was run with, which counts over variables
 	Flags         map[string]string
 }
