@@ -180,13 +180,15 @@ func leaveByHooks(t *testing.T, dir string) (all []string) {
 	event := func(name string) string {
 		return `{"session_id":"0f8fad5b-d9cb","cwd":"/","prompt":` + quoteJSON(t, evil+forged) + `,"hook_event_name":"` + name + `"}`
 	}
-	must(t, dir, "config", "set", "gate", "true")
+	must(t, dir, "init")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".lopen", "config.json"), []byte(`{"gate":true,"check":`+quoteJSON(t, "true #"+evil)+`}`), 0o600))
+	all = append(all, agentHook(t, dir, event("UserPromptSubmit"))...)
+	all = append(all, agentHook(t, dir, event("Stop"))...)
+	require.Contains(t, strings.Join(all, ""), "never approved here")
 	must(t, dir, "config", "set", "check", "sh fail.sh #"+evil)
 	all = append(all, agentHook(t, dir, event("UserPromptSubmit"))...)
 	all = append(all, agentHook(t, dir, event("Stop"))...)
 	require.Contains(t, strings.Join(all, ""), "the check failed: exit 1 (1 of 3 times)")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".lopen", "config.json"), []byte(`{"gate":true,"check":`+quoteJSON(t, "true #"+evil)+`}`), 0o600))
-	all = append(all, agentHook(t, dir, event("Stop"))...)
 	all = append(all, agentHook(t, dir, `{"session_id":`+quoteJSON(t, evil)+`,`+evil)...)
 	return all
 }
