@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -185,7 +186,9 @@ func leaveByHooks(t *testing.T, dir string) (all []string) {
 	all = append(all, agentHook(t, dir, event("UserPromptSubmit"))...)
 	all = append(all, agentHook(t, dir, event("Stop"))...)
 	require.Contains(t, strings.Join(all, ""), "never approved here")
-	must(t, dir, "config", "set", "check", "sh fail.sh #"+evil)
+	require.Eventually(t, func() bool { // the turn ends behind the hook's answer
+		return command(t, dir, "config", "set", "check", "sh fail.sh #"+evil).Run() == nil
+	}, time.Minute, 10*time.Millisecond)
 	all = append(all, agentHook(t, dir, event("UserPromptSubmit"))...)
 	all = append(all, agentHook(t, dir, event("Stop"))...)
 	require.Contains(t, strings.Join(all, ""), "the check failed: exit 1 (1 of 3 times)")

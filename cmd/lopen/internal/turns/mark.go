@@ -53,8 +53,14 @@ type Gate struct {
 	Holder  *session.Holder `json:"holder,omitempty"`  // the agent's process, nil if it is not known
 }
 
-// agreed is the file beside a Mark with the Gate of the turn.
-func (m Mark) agreed() string { return string(m) + ".gate" }
+// gates is the folder beside Marks with the Gates of turns. The tracker of files never looks into one of this name, so that a
+// Gate is no change where the user's home is the project.
+const gates = ".lopen"
+
+// agreed is the file with the Gate of the turn.
+func (m Mark) agreed() string {
+	return filepath.Join(filepath.Dir(string(m)), gates, filepath.Base(string(m))+".gate")
+}
 
 // Agree notes the Gate with which a turn begins: what its agent changes after that decides nothing.
 func (m Mark) Agree(g Gate) {
@@ -72,9 +78,9 @@ func (m Mark) Over() { _ = os.Remove(m.agreed()) }
 
 // Begun returns the Gates of all turns that were noted in the user's folder for states of programs, and have not ended.
 func Begun(dir string) (all []Gate) {
-	paths, _ := filepath.Glob(filepath.Join(dir, "turns", "*.gate"))
+	paths, _ := filepath.Glob(filepath.Join(dir, "turns", gates, "*.gate"))
 	for _, path := range paths {
-		if g := Mark(strings.TrimSuffix(path, ".gate")).Agreed(); g != nil && g.Holder != nil {
+		if g := Mark(filepath.Join(dir, "turns", strings.TrimSuffix(filepath.Base(path), ".gate"))).Agreed(); g != nil && g.Holder != nil {
 			all = append(all, *g)
 		}
 	}
