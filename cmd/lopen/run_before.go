@@ -61,9 +61,7 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 		old, r.asBefore = runs[0].settings, &runs[0]
 	}
 	was := asTexts(old)
-	if judged := r.judgedBefore(store); judged != "" && was["check"] == "" && r.byAgent() { // who may have moved the sessions away
-		was["check"] = judged
-	}
+	r.keepJudged(store, was)
 	values, err := r.settingsOf(store, was, r.flags)
 	if err == nil && old.Check != "" && values.Check == old.Check && !r.checkTyped {
 		err = r.compareCheck(store, was, old.Check)
@@ -131,6 +129,13 @@ func (r *runCall) judgedBefore(store *lifecycle.Store) string {
 		return "" // the settings say what is wrong with it
 	}
 	return here.CheckOf(r.module)
+}
+
+// keepJudged has an agent, who may have moved the sessions away, judged by the check that the module had.
+func (r *runCall) keepJudged(store *lifecycle.Store, was map[string]string) {
+	if judged := r.judgedBefore(store); judged != "" && was["check"] == "" && r.byAgent() {
+		was["check"] = judged
+	}
 }
 
 // noteCheck notes what judges the module's tasks from now on, in the user's own state.
