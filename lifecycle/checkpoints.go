@@ -456,12 +456,15 @@ func (s *Store) meta(ctx context.Context, id session.ID, st *session.State, at s
 	return m
 }
 
-// git returns the state of the repository of a work tree.
+// git returns the state of the repository of a work tree, as it is stored.
 func (s *Store) git(ctx context.Context, w *session.Worktree) checkpoint.Git {
 	if s.opts.Git == nil {
 		return checkpoint.Git{}
 	}
-	return s.opts.Git(ctx, w.Folder(s.project.Name()))
+	g := s.opts.Git(ctx, w.Folder(s.project.Name()))
+	shown, _ := s.opts.Policy.redactor().String(g.Branch)
+	g.Hide(shown)
+	return g
 }
 
 // PinCheckpoint pins or unpins a checkpoint, durably. The policy does not remove a pinned

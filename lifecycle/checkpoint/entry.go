@@ -1,8 +1,11 @@
 package checkpoint
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +45,23 @@ type Tasks struct {
 type Git struct {
 	Head   string `json:"head,omitempty"`
 	Branch string `json:"branch,omitempty"`
+	// BranchSum tells the branch from others where Branch does not have its whole name: see [Git.Hide].
+	BranchSum string `json:"branchSum,omitempty"`
+}
+
+// Hide puts shown in the place of the branch's name, if it is another text.
+func (g *Git) Hide(shown string) {
+	if shown != g.Branch {
+		g.Branch, g.BranchSum = shown, g.branchSum()
+	}
+}
+
+// Same reports whether the HEAD and the branch of two states are the same, whatever of the branch's name is hidden.
+func (g Git) Same(other Git) bool { return g.Head == other.Head && g.branchSum() == other.branchSum() }
+
+// branchSum is a hash of the branch's name.
+func (g Git) branchSum() string {
+	return cmp.Or(g.BranchSum, fmt.Sprintf("%x", sha256.Sum256([]byte(g.Branch)))[:16])
 }
 
 // Meta is the caller's part of a checkpoint.

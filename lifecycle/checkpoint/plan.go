@@ -190,7 +190,7 @@ func (s *Store) Plan(ctx context.Context, target, now *Entry, tree *Tree, last u
 		return nil, err
 	}
 	p.settle()
-	plan := &Plan{Permitted: opts.Permitted, InUse: opts.Force, Later: target.Git != now.Git, mounts: p.crosses, volumes: now.volumes(), id: now.ID.String()}
+	plan := &Plan{Permitted: opts.Permitted, InUse: opts.Force, Later: !target.Git.Same(now.Git), mounts: p.crosses, volumes: now.volumes(), id: now.ID.String()}
 	for _, c := range p.changes {
 		plan.Changes = append(plan.Changes, c)
 	}

@@ -222,3 +222,22 @@ func TestPlanIsLater(t *testing.T) {
 	after.Git = Git{Head: "0123", Branch: "main"}
 	require.True(t, s.preview(after, all).Later)
 }
+
+// Branches are compared by their whole names, whatever of them is hidden, here or there.
+func TestBranchesAreComparedByTheirNames(t *testing.T) {
+	t.Parallel()
+	git := func(branch, shown string) Git {
+		g := Git{Head: "0123", Branch: branch}
+		g.Hide(shown)
+		return g
+	}
+	one, two := git("fix/one", "fix/[x]"), git("fix/two", "fix/[x]")
+	require.Equal(t, "fix/[x]", one.Branch)
+	require.NotContains(t, one.BranchSum, "one")
+	require.True(t, one.Same(git("fix/one", "fix/[x]")))
+	require.True(t, one.Same(git("fix/one", "fix/one")), "with other patterns")
+	require.False(t, one.Same(two))
+	require.False(t, one.Same(git("fix/[x]", "fix/[x]")))
+	require.Equal(t, Git{Head: "0123", Branch: "main"}, git("main", "main"))
+	require.False(t, git("main", "main").Same(Git{Head: "4567", Branch: "main"}))
+}

@@ -48,6 +48,7 @@ const (
 type commits struct {
 	branch  string                     // to commit on; "" is that of HEAD
 	on      string                     // branch of HEAD when the run last looked
+	shown   string                     // the same as the State has it
 	touched map[string]map[string]bool // by unit: the paths that its attempts changed since it was begun anew
 	begun   map[string]string          // by unit: HEAD before the first of these attempts
 	// own are the paths that tasks of the session changed and that nobody changed since. held
@@ -136,7 +137,7 @@ func (r *runner) onBranch(ctx context.Context) error {
 		r.git = r.gitState(ctx)
 	}
 	head, err := r.cfg.Repository.Head(ctx)
-	if c.on = head.Branch; err == nil && c.on == "" {
+	if c.on, c.shown = head.Branch, r.sess.Redact(head.Branch); err == nil && c.on == "" {
 		err = errors.New("HEAD is detached")
 	}
 	return err
@@ -190,7 +191,7 @@ func (c *commits) touch(unit, head string, paths ...string) {
 
 // state returns what the State has to remember. pending is the unit that has no commit yet.
 func (c *commits) state(pending string) *session.Commits {
-	return &session.Commits{Branch: c.on, Pending: pending, Held: slices.Sorted(maps.Keys(c.held))}
+	return &session.Commits{Branch: c.shown, Pending: pending, Held: slices.Sorted(maps.Keys(c.held))}
 }
 
 // pathKey is a path as the State has it.
@@ -361,7 +362,7 @@ func (r *runner) commitHead(ctx context.Context) (repo.Head, error) {
 		return head, fmt.Errorf("HEAD is on %s, and this run commits on %s", head.Branch, c.branch)
 	case head.Branch != c.on:
 		r.cfg.UI.Warn("HEAD was on %s and is on %s now: commits go there", c.on, head.Branch)
-		c.on = head.Branch
+		c.on, c.shown = head.Branch, r.sess.Redact(head.Branch)
 	}
 	return head, nil
 }
