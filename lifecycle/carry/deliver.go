@@ -63,8 +63,11 @@ func (r *Received) Deliver(home Home) error {
 	return errors.Join(errs...)
 }
 
-// obeyed matches the names of documents that agents and build tools look for and do what they say.
-var obeyed = pattern(`(?i)(^|/)((claude|agents?|gemini|qwen|warp|crush|skill|copilot-instructions)(\.[a-z]+)?\.md|cmakelists\.txt|(requirements|constraints)[^/]*\.txt)$`)
+// obeyed matches the names of documents that agents and build tools look for and do what they say: instructions, what
+// pip, conan and buildpacks install, what cmake and meson run.
+var obeyed = pattern(`(?i)(^|/)((claude|agents?|gemini|qwen|warp|crush|codex|opencode|cursor|replit|iflow|skill|copilot-instructions)(\.[a-z]+)?\.(md|markdown)|` +
+	`[^/]*\.(instructions|prompt|chatmode|agent)\.md|(cmakelists|meson_options|conanfile|packages|apt|runtime)\.txt|` +
+	`[^/]*(requirement|constraint)s?[^/]*\.txt|(requirements|constraints)/[^/]*\.txt)$`)
 
 // A leftError says why a document may not be written.
 type leftError struct{ why string }
