@@ -207,7 +207,7 @@ var ofLifecycle = []mutant{
 	},
 	{
 		"redact: a key without its first line", "lifecycle/redact/scan.go",
-		"\t\trule{pemClose, matchPEMEnd},\n",
+		", rule{trigger: a.close, match: a.matchEnd}",
 		"",
 		"./lifecycle/redact", "TestKinds",
 	},

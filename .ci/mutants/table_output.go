@@ -20,15 +20,9 @@ var ofOutput = []mutant{
 		"./lifecycle/output", "TestEventsAreLeftOut",
 	},
 	{
-		"output: a private key waits for its end", "lifecycle/output/stream.go",
-		"key >= 0 && len(s.held)-key < maxKey",
-		"key >= 0 && false",
-		"./lifecycle/output", "TestCredentialsAcrossWrites",
-	},
-	{
 		"output: what is no private key is not waited for", "lifecycle/output/stream.go",
-		"key >= 0 && len(s.held)-key < maxKey",
-		"key >= 0",
+		"open >= 0 && len(s.held)-open < maxOpen {",
+		"open >= 0 {",
 		"./lifecycle/output", "TestALineWithoutEnd",
 	},
 	{

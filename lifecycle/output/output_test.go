@@ -117,7 +117,9 @@ func TestCredentialsAcrossWrites(t *testing.T) {
 	pem := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("MIIEvQIB", 8)+"\n", 20) + "-----END RSA PRIVATE KEY-----\n"
 	event, err := json.Marshal(map[string]string{"text": "a\n" + pem + key, "password": "hG5xT9wK2pQ7"})
 	require.NoError(t, err)
-	text := "the key is " + key + "\n" + pem + string(event) + "\nbetween\n" + string(event)[:200] + "\nend " + key
+	lines := "password: |\n  hunt3r-block\nuser: x\n\n| user | password |\n|---|---|\n| a | b |\n| bob | hunt3r-table |\n\nmachine h\n  login u\n  password hunt3r-netrc\n" +
+		"NAME   TOKEN\ny      z\nx      hunt3rA1b2C3d4E5\n\nPrivate-Lines: 2\n" + strings.Repeat("MIIEvQIB", 8) + "\nhunt3r==\nPrivate-MAC: 0123456789\n"
+	text := "the key is " + key + "\n" + pem + string(event) + "\nbetween\n" + lines + string(event)[:200] + "\nend " + key
 	for _, step := range []int{1, 7, 100, 1000, len(text)} {
 		for _, f := range []File{Log, Raw} {
 			dir := t.TempDir()
@@ -134,7 +136,7 @@ func TestCredentialsAcrossWrites(t *testing.T) {
 			}
 			require.NoError(t, w.Close(record.Failed, "the key "+key, true))
 			got := read(t, dir, "000001", f)
-			for _, secret := range []string{key, key[:20], "MIIE", "hG5x"} {
+			for _, secret := range []string{key, key[:20], "MIIE", "hG5x", "hunt3r"} {
 				require.NotContains(t, got, secret)
 			}
 			lines := strings.Split(got, "\n")
@@ -195,7 +197,7 @@ func TestALineWithoutEnd(t *testing.T) {
 	for range 8 << 10 {
 		_, err := io.WriteString(log, "is what such a file begins with\n")
 		require.NoError(t, err)
-		require.Less(t, len(log.held), maxKey)
+		require.Less(t, len(log.held), maxOpen)
 	}
 	require.NoError(t, w.Close("", "", true))
 }

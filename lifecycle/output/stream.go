@@ -1,13 +1,16 @@
 package output
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/lopen-dev/lopen/lifecycle/redact"
+)
 
 const (
 	maxLine  = 1 << 20 // bytes of a line of text that are held back for its end
 	maxEvent = 4 << 20 // likewise, of an event
-	// maxKey is how far the end of a private key is waited for, in bytes: further than the
-	// rules look.
-	maxKey = 64 << 10
+	// maxOpen is how far the end of what is open is waited for, in bytes: as far as the rules look.
+	maxOpen = 64 << 10
 )
 
 // A stream redacts what passes through it: whole lines, so that a credential is seen in one
@@ -19,6 +22,7 @@ type stream struct {
 	events  bool   // a line may be an event in JSON
 	without []byte // how an event begins that is left out
 	held    []byte
+	look    int // how much is to be held before it is looked at again
 }
 
 func (s *stream) Write(p []byte) (int, error) {
@@ -29,14 +33,14 @@ func (s *stream) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	s.held = append(s.held, p...)
-	if bytes.IndexByte(p, '\n') >= 0 || len(s.held) >= s.most {
+	if bytes.IndexByte(p, '\n') >= 0 && len(s.held) >= s.look || len(s.held) >= s.most {
 		s.put(s.border())
 	}
 	return len(p), nil
 }
 
 // border is how much of what is held can be written: whole lines, up to one with which a
-// private key begins that has not ended.
+// private key, a table or the like begins that has not ended.
 func (s *stream) border() int {
 	n := bytes.LastIndexByte(s.held, '\n') + 1
 	if n == 0 && len(s.held) >= s.most { // not between a name and its value
@@ -44,22 +48,14 @@ func (s *stream) border() int {
 			n = len(s.held)
 		}
 	}
-	if key := openKey(s.held[:n]); key >= 0 && len(s.held)-key < maxKey {
-		return key
+	s.look = 0
+	if open := redact.Open(s.held[:n]); open >= 0 && len(s.held)-open < maxOpen {
+		if more := (len(s.held) - open) / 8; more > maxOpen/128 { // else what is long is looked at line by line
+			s.look = min(len(s.held)-open+more, maxOpen)
+		}
+		return open
 	}
 	return n
-}
-
-var keyBegins, keyEnds, keyLabel = []byte("-----BEGIN "), []byte("-----END "), []byte("PRIVATE KEY")
-
-// openKey is where the line begins with which the last private key in text begins, -1 where
-// that has ended or there is none.
-func openKey(text []byte) int {
-	at := bytes.LastIndex(text, keyBegins)
-	if at < 0 || bytes.Contains(text[at:], keyEnds) || !bytes.Contains(text[at:min(len(text), at+64)], keyLabel) {
-		return -1
-	}
-	return bytes.LastIndexByte(text[:at], '\n') + 1
 }
 
 // put writes the first n bytes of what is held.

@@ -77,25 +77,25 @@ func (r *Redactor) args(argv []string) ([]string, int) {
 
 // A command is what is known of it from the words so far.
 type command struct {
-	curl     bool
-	password bool // -p has a password
-	glued    bool // in the same word
-	words    [2]string
+	curl   bool
+	logins []*login // that a word so far is one of
 }
 
 func (c *command) add(word string) {
 	name := path.Base(word)
-	c.words = [2]string{c.words[1], name}
 	c.curl = c.curl || strings.Contains(name, "curl")
-	c.glued = c.glued || name == "mysql"
-	c.password = c.password || name == "sshpass" || slices.Contains(passwordCommands, c.words[0]+" "+name)
+	for i := range logins {
+		if logins[i].behind([]byte(name)) {
+			c.logins = append(c.logins, &logins[i])
+		}
+	}
 }
 
 // An argument is what a flag takes: the kind of its value, "" for none that matters.
 type argument struct {
-	kind string
-	user bool // name:value
-	curl bool
+	kind    string
+	between byte // what stands between a user and the value, 0 where the value is alone
+	curl    bool
 }
 
 // argument returns what the flag word takes, and where in word that begins: 0 is the next
@@ -112,7 +112,7 @@ func (c *command) argument(word []byte) (argument, int) {
 	}
 	switch string(name) {
 	case "user", "proxy-user":
-		return argument{kind: "password", user: true, curl: c.curl}, at
+		return argument{kind: "password", between: ':', curl: c.curl}, at
 	}
 	if kind := flagKind(name); len(name) > 1 && run(name, 0, dash, -1) == len(name) && kind != "" {
 		return argument{kind: kind}, at
@@ -129,15 +129,19 @@ func (c *command) shortArgument(word []byte) (argument, int) {
 	a := argument{curl: c.curl}
 	switch {
 	case letter == 'u', letter == 'U' && c.curl:
-		a.kind, a.user = "password", true
+		a.kind, a.between = "password", ':'
 	case letter == 'b' && c.curl:
 		a.kind = "cookie"
 	case letter == 'H' && at < len(word):
 		if n := bytes.IndexByte(word[at:], ':'); n > 0 {
 			a.kind, at = nameKind(word[at:at+n]), at+n+1
 		}
-	case letter == 'p' && (c.password || c.glued && at < len(word)):
-		a.kind = "password"
+	default:
+		for _, l := range c.logins {
+			if l.takes(letter, at < len(word)) {
+				a.kind, a.between = "password", l.between
+			}
+		}
 	}
 	if at == len(word) {
 		at = 0
@@ -180,12 +184,12 @@ func (a argument) secret(word []byte, at int) (span, bool) {
 	}
 	clean := len(text) == len(word)-at // the positions in text are those in word
 	switch {
-	case a.user:
-		colon := bytes.IndexByte(text, ':')
-		if colon < 0 || !isUserPassword(text[:colon], text[colon+1:], a.curl) {
+	case a.between != 0:
+		n := bytes.IndexByte(text, a.between)
+		if n < 0 || !isUserPassword(text[:n], text[n+1:], a.curl) {
 			return s, false
 		}
-		if n := bytes.IndexByte(word[at:], ':'); n >= 0 {
+		if n := bytes.IndexByte(word[at:], a.between); n >= 0 {
 			s.start += n + 1
 		}
 	case a.kind == "cookie", a.kind == "authorization":

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // maxCommand bounds how far back the command's name is looked for.
@@ -40,21 +41,29 @@ func argumentKind(text []byte) string {
 }
 
 // matchShortArgument is called at " -": curl -u name:value, curl -su name:value,
-// curl -b name=value, sshpass -p value, mysql -pvalue.
+// curl -b name=value, -password value, and those of logins.
 func matchShortArgument(b []byte, i int) (span, int) {
 	from := i + len(" -")
-	if to := run(b, from, letters, 16); to == from || to-from == 16 {
+	to := run(b, from, letters, 16)
+	if to == from {
 		return span{}, to
 	}
-	switch b[from] {
-	case 'p':
-		if s, next := matchPasswordArgument(b, i); s.end > 0 {
+	if word := run(b, from, dash, maxName); word < len(b) && blank[b[word]] && word-from > 2 {
+		if kind := nameKind(b[from:word]); kind != "" { // -password value, as Java and Go have it
+			value, end, quoted := valueAfter(b, word, kind)
+			return hideValue(b, word, value, end, kind, quoted)
+		}
+	}
+	if to-from == 16 {
+		return span{}, to
+	}
+	if strings.IndexByte(loginLetters, b[from]) >= 0 {
+		if s, next := matchLogin(b, i); s.end > 0 {
 			return s, next
 		}
-	case 'u':
-		if from+1 < len(b) && blank[b[from+1]] {
-			return matchUser(b, i, from+1)
-		}
+	}
+	if b[from] == 'u' && from+1 < len(b) && blank[b[from+1]] {
+		return matchUser(b, i, from+1)
 	}
 	if !behindCurl(b, i) {
 		return span{}, from
@@ -119,25 +128,10 @@ func isUserPassword(user, secret []byte, curl bool) bool {
 }
 
 // examples are what documentation writes where a password belongs.
-var examples = []string{"pass", "password", "passwd", "pwd", "secret", "test", "token", "changeit", "changeme", "yyy", "xxx"}
+var examples = []string{"pass", "password", "passwd", "pwd", "secret", "test", "token", "changeit", "changeme", "yyy", "xxx", "value", "word"}
 
 func isExample(value []byte) bool {
 	return slices.Contains(examples, string(bytes.ToLower(value))) || placeholder(value)
-}
-
-// passwordCommands are those whose -p has a password.
-var passwordCommands = []string{"sshpass", "mysql", "docker login", "podman login", "registry login"}
-
-// matchPasswordArgument looks at the " -p" at b[i]: sshpass -p value, mysql -pvalue.
-func matchPasswordArgument(b []byte, i int) (span, int) {
-	at := i + len(" -p")
-	line := b[max(0, i-maxCommand):i]
-	line = line[bytes.LastIndexByte(line, '\n')+1:]
-	if !slices.ContainsFunc(passwordCommands, func(c string) bool { return bytes.Contains(line, []byte(c)) }) {
-		return span{}, at
-	}
-	from, to, quoted := valueAfter(b, at, "password")
-	return hideValue(b, i, from, to, "password", quoted)
 }
 
 // matchNetrc is called at "password ": machine host login name password value.

@@ -12,9 +12,16 @@ const maxQuoted = 4096
 // value behind, as in NAME=value, "name": "value", name := `value`, name => 'v'
 // and Authorization: Basic value.
 func matchAssignment(b []byte, i int) (span, int) {
-	kind := nameKind(nameBefore(b, i))
-	if kind == "" {
+	name := nameBefore(b, i)
+	kind := nameKind(name)
+	if kind == "" || string(name) == "PASS" && bytes.HasSuffix(b[:i], []byte("--- PASS")) { // a test of Go
 		return span{}, i + 1
+	}
+	if from, to, ok := blockScalar(b, i+1); ok && b[i] == ':' {
+		if !blockSecret(kind, b[from:to]) {
+			return span{}, i + 1
+		}
+		return span{start: from, end: to, rank: rankContext, kind: kind}, to
 	}
 	from, to, quoted := valueAfter(b, i+1, kind)
 	return hideValue(b, i, from, to, kind, quoted)
@@ -25,7 +32,7 @@ func hideValue(b []byte, i, from, to int, kind string, quoted bool) (span, int) 
 	value := b[from:min(to, from+maxQuoted)]
 	plain := bare(value)
 	at, end, ok := secretIn(kind, plain, quoted)
-	if !ok {
+	if !ok || to > from && to < len(b) && b[to] == '{' && b[to-1] == '$' { // the begin of a variable
 		return span{}, i + 1
 	}
 	if len(plain) < len(value) {
@@ -78,9 +85,14 @@ func valueAfter(b []byte, i int, kind string) (from, to int, quoted bool) {
 		i++
 	}
 	i = run(b, i, gap, maxGap)
-	if from, to, ok := quotedAt(b, &i); ok {
+	open := run(b, i, quotePrefix, 2)
+	if open == len(b) || b[open] != '"' && b[open] != '\'' {
+		open = i
+	}
+	if from, to, ok := quotedAt(b, &open); ok {
 		return from, to, true
 	}
+	i = open
 	from = i
 	switch kind {
 	case "authorization":
@@ -110,7 +122,7 @@ func quotedAt(b []byte, i *int) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// matchElement is called at ">" and looks at <name>value<.
+// matchElement is called at ">" and looks at <name>value<, also on lines.
 func matchElement(b []byte, i int) (span, int) {
 	if i == 0 || !alnum[b[i-1]] {
 		return span{}, i + 1
@@ -129,8 +141,8 @@ func matchElement(b []byte, i int) (span, int) {
 	}
 	text := b[from:min(len(b), from+maxQuoted)]
 	end := bytes.IndexByte(text, '<')
-	if end < 0 {
-		return span{}, i + 1
+	if end < 0 { // the rest comes later
+		end = runUntil(text, 0, lineEnd)
 	}
 	text = bytes.TrimRight(text[:end], " \t\r\n")
 	return hideValue(b, i, from, from+len(text), kind, true)
@@ -146,10 +158,53 @@ func matchSecond(b []byte, i int) (span, int) {
 	}
 	at := run(b, i+2, blank, maxGap)
 	from, to, ok := quotedAt(b, &at)
-	if !ok || !randomToken(bare(b[from:to])) && !isUUID(b[from:to]) {
+	first := skipBack(b, end-1, blank, maxGap)
+	call := first > 0 && b[first-1] == '('
+	if value := bare(b[from:to]); !ok || !randomToken(value) && !isUUID(value) && (kind != "password" || !call || technical(value)) {
 		return span{}, i + 1
 	}
 	return hideValue(b, i, from, to, kind, true)
+}
+
+// matchCall is called at a bracket and a quotation mark: setPassword("value"), apiKey('value'). What else is done with a
+// secret, find it, check it or hash it, is called by its name.
+func matchCall(b []byte, i int) (span, int) {
+	start := skipBack(b, i, word, maxName)
+	name := b[start:i]
+	kind := nameKind(name)
+	if kind == "" || kind == "cookie" || !setter(name) {
+		return span{}, i + 1
+	}
+	from, to, quoted := valueAfter(b, i+1, kind)
+	if !quoted || technical(bare(b[from:to])) {
+		return span{}, i + 1
+	}
+	return hideValue(b, i, from, to, kind, true)
+}
+
+// setter reports whether the function of a name is given a secret: setPassword, withToken, password.
+func setter(name []byte) bool {
+	for i, c := range name {
+		if c == '_' || i > 0 && isUpper(c) && isLower(name[i-1]) {
+			switch string(bytes.ToLower(name[:i])) {
+			case "set", "with", "api":
+				return true
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// matchForm is called at a quotation mark before an empty line: name="password" of a part of a form, and its value below.
+func matchForm(b []byte, i int) (span, int) {
+	end := i
+	kind := nameKind(nameAt(b, &end))
+	if kind == "" || kind == "cookie" || end == 0 || b[end-1] != '"' || !bytes.HasSuffix(b[:end-1], []byte("name=")) {
+		return span{}, i + 1
+	}
+	from := i + len("\"\r\n\r\n")
+	return hideValue(b, i, from, runUntil(b, from, lineEnd), kind, true)
 }
 
 // runUntil returns the end of the run, from i on, of bytes that are not in c.

@@ -72,6 +72,10 @@ func TestLinear(t *testing.T) {
 		"Cookie: a=b;", "Cookie:", "\x1b[", "\x1b[1m", "a\x00", "\x00a", "\x00", `\u001b[1m`, `\\`, "Q~", "1Q~", ".atlasv1.", "_mmk", ":A", "pat.", "value=", "string = ", "password=[redacted:a]x1y2z3",
 		"\x1b]", "\x1b]a\x07", "\x1b]" + strings.Repeat("a", 9000), `\u001b]`, `\u001b]\u0007`, "\u200b", "\u00a0", "set ", "ENV ", "setenv TOKEN ", "set -", " -", " -a", "curl -u", "curl -b a=b", "machine login password ", "Cookie: a=b c;", "Cookie: sid=" + drawn + " ",
 		"AKIA" + "IOSFODNN7EXAMPLEsk-" + hexBody(32),
+		"PASSWORD '", "password 'a", "identified by x1y2z3w ", "create user a identified by 'b", "IDENTIFIED BY \"a\"", "BY '", "/user:", "Fernet(\"", "setx A b", "password(\"", "setPassword('a1b2c3');",
+		":5432:", "a:5432:b:c:", "a:5432:b:c:d\n", "@tcp(", "a:b@tcp(", ":thin:a/", "Private-Lines: 1\n", "Private-MAC: a", pemBody + "\nPrivate-MAC: a\n", "---- BEGIN X PRIVATE KEY ----", "\"d\":\"" + drawn + drawn[:2] + "\"",
+		"password: |\n", "password: |\n  a\n", "password: |\n" + strings.Repeat("  a\n", 1000), " password: >\n ", "d  ", "d\t", "d |", "password  a", "password   a1b2c3d4\n", "| password | a1b2c3 |\n", "E  ", "TOKEN  AGE\n", "TOKEN  AGE\n" + drawn + "  1\n",
+		"-+-", "|--|\n", "| password |\n|---|\n", "|a|password|\n|-|-|\n|x|a1b2c3|\n", "a|b\n-+-\n", "\"password\"\r\n\r\n", "name=\"password\"\r\n\r\na1b2c3\r\n", "sshpass -p", "redis-cli -a x1y2z3 ", "$2a$", "{SSHA}",
 	} {
 		text := bytes.Repeat([]byte(unit), 1<<18/len(unit))
 		took := time.Hour

@@ -1,5 +1,7 @@
 package redact
 
+import "strings"
+
 // class is a set of bytes.
 type class [256]bool
 
@@ -28,6 +30,7 @@ var (
 	base64    = classOf("AZaz09", "+/=_-")
 	pemWord   = classOf("AZaz09", "+/=")
 	cookie    = classOf("AZaz09", "+/=_-%")
+	crypt     = classOf("AZaz09", "./$=,+")
 	capitals  = classOf("AZ09", "_")
 	hexDash   = classOf("09afAF", "-")
 	capital   = classOf("AZ09", "-")
@@ -48,6 +51,27 @@ var (
 	beforeType  = classOf("", " \t:")
 	beforeValue = classOf("", " \t\r\n\"',")
 	closing     = classOf("", "\"'\\]")
+	// cellGap stands between the cells of a row, cellEnd ends one, ruleLine is what the line below a header is
+	// made of, and headerWord a word of a header.
+	cellGap    = classOf("", " \t|`\xe2\x94\x95\x82\x83\x91")
+	cellEnd    = classOf("", "\t\r\n|`(")
+	ruleLine   = classOf("", "-+|:= \t\r")
+	headerWord = classOf("AZ09", "_-() /#%.")
+	// quotePrefix is what Python, SQL and others have before a quotation mark.
+	quotePrefix = classOf("", "bBrRuUfFnNL")
+	// passHost is what a host is made of in .pgpass, passBegin begins a word there and passEnd ends it, lineSpace the
+	// last one.
+	passHost  = classOf("AZaz09", "._-*/")
+	passBegin = classOf("AZaz", "*_")
+	passEnd   = classOf("\x00\x00\x02 ", ":\"'")
+	lineSpace = classOf("\x00\x00\x02 ", "\"'")
+	// dsnWord is what the address of a database is made of.
+	dsnWord = classOf("AZaz09", "_-.:/!#$%^&*+=~\x01")
+	// A pointer, or a variable of Ruby, has the first before the others.
+	pointer  = classOf("", "*&@")
+	selector = classOf("AZaz09", "_.")
+	// blockSign is how a block scalar of YAML is indented and ended.
+	blockSign = classOf("09", "+-")
 	// lineEnd ends a header's value.
 	lineEnd = classOf("", "\r\n\"'`")
 	// parameter is what a terminal's control sequence has before its letter.
@@ -68,6 +92,9 @@ func run(b []byte, i int, c *class, n int) int {
 	}
 	return i
 }
+
+// split returns texts that bars separate.
+func split(texts string) []string { return strings.Split(texts, "|") }
 
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isUpper(c byte) bool  { return c >= 'A' && c <= 'Z' }

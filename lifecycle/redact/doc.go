@@ -5,14 +5,16 @@
 // becomes "[redacted:KIND]", so that a reader sees what kind of thing stood
 // there and nothing of it.
 //
-// Two families of rules find credentials. A token rule knows the prefix that a
+// Some families of rules find credentials. A token rule knows the prefix that a
 // vendor gives its keys ("ghp_", "sk-ant-", "AKIA"); it needs no word boundary
 // before it, because logs glue keys to escapes and names. A context rule looks
 // at what stands around a value: a URL's userinfo, "Authorization:", a name that
 // ends in password, secret, token or api key. There the value must also look
 // random, so that "token: string" or "password = getenv()" stay readable, and
 // without such a name nothing is hidden however random it looks: hashes, UUIDs
-// and commit IDs in prose stay.
+// and commit IDs in prose stay. A phrase of a language, a flag of a command and a line of a
+// file of passwords say that the next word is one, and a table has it beside its name or below
+// a header. [Open] says that a text ends before such a thing does.
 //
 // All matches are looked for in the same text and then united, so that no rule depends
 // on what another left behind. What they look at is a view of the text: control

@@ -38,6 +38,18 @@ var names = []struct{ suffix, kind string }{
 	{"amzsignature", "signature"},
 	{"googsignature", "signature"},
 	{"gitlabsession", "cookie"},
+	{"clientkeydata", "secret"},
+	{"secretkeybase", "secret"},
+	{"presharedkey", "secret"},
+	{"fernetkey", "fernet-key"},
+	{"fernetkeys", "fernet-key"},
+	{"loggedinkey", "secret"},
+	{"noncekey", "secret"},
+	{"authsalt", "secret"},
+	{"loggedinsalt", "secret"},
+	{"noncesalt", "secret"},
+	{"storepass", "password"},
+	{"keypass", "password"},
 }
 
 // byLast has the names by their last byte.
@@ -59,6 +71,8 @@ func wholeName(low []byte) string {
 		return "signature"
 	case "cookie", "setcookie":
 		return "cookie"
+	case "psk", "wpapsk":
+		return "password"
 	}
 	return ""
 }

@@ -2,28 +2,32 @@ package redact
 
 import "bytes"
 
+// An armor is how the lines around a key begin and end: of PEM, and of SSH2.
+type armor struct{ open, close, dash string }
+
+var armors = []armor{{"-----BEGIN ", "-----END ", "-----"}, {"---- BEGIN ", "---- END ", "----"}}
+
 const (
-	pemOpen  = "-----BEGIN "
-	pemClose = "-----END "
-	pemDash  = "-----"
-	pemLabel = "PRIVATE KEY"
+	// The lines around the secret part of a key of PuTTY.
+	puttyOpen, puttyClose = "Private-Lines: ", "Private-MAC: "
+	pemLabel              = "PRIVATE KEY"
 	// pemReach bounds how far the end of a block is looked for when its body is
 	// not plain: quoted, prefixed by a log's timestamps, on one line. A 16384 bit
 	// RSA key is 13 KiB.
 	pemReach = 32 << 10
 )
 
-// matchPEM takes a private key block, from its first line to its last, or as far
+// match takes a private key block, from its first line to its last, or as far
 // as it goes when the last is missing: what was cut off is still a key.
-func matchPEM(b []byte, i int) (span, int) {
-	label := i + len(pemOpen)
-	stop := bytes.Index(b[label:min(len(b), label+64)], []byte(pemDash))
+func (a *armor) match(b []byte, i int) (span, int) {
+	label := i + len(a.open)
+	stop := bytes.Index(b[label:min(len(b), label+64)], []byte(a.dash))
 	if stop < 0 || !bytes.Contains(b[label:label+stop], []byte(pemLabel)) {
 		return span{}, i + 1
 	}
-	body := label + stop + len(pemDash)
+	body := label + stop + len(a.dash)
 	end := pemBody(b, body)
-	if to := pemEnd(b, body); to > 0 {
+	if to := a.end(b, body); to > 0 {
 		end = max(end, to)
 	}
 	if end == body {
@@ -32,15 +36,25 @@ func matchPEM(b []byte, i int) (span, int) {
 	return span{start: i, end: end, rank: rankToken, kind: "private-key"}, end
 }
 
-// matchPEMEnd takes the rest of a private key block whose first line is not there: the
+// matchEnd takes the rest of a private key block whose first line is not there: the
 // lines of base64 before its last line. It is what the end of an output begins with.
-func matchPEMEnd(b []byte, i int) (span, int) {
-	const minWord = 16
-	label := i + len(pemClose)
-	stop := bytes.Index(b[label:min(len(b), label+64)], []byte(pemDash))
+func (a *armor) matchEnd(b []byte, i int) (span, int) {
+	label := i + len(a.close)
+	stop := bytes.Index(b[label:min(len(b), label+64)], []byte(a.dash))
 	if stop < 0 || !bytes.Contains(b[label:label+stop], []byte(pemLabel)) {
 		return span{}, label
 	}
+	start, ok := keyBefore(b, i)
+	if !ok {
+		return span{}, label
+	}
+	end := label + stop + len(a.dash)
+	return span{start: start, end: end, rank: rankToken, kind: "private-key"}, end
+}
+
+// keyBefore returns where the lines of base64 before b[i] begin. ok is false where there are none.
+func keyBefore(b []byte, i int) (start int, ok bool) {
+	const minWord = 16
 	start, short := i, 0
 	long := false
 	for at := i; at > 0 && i-at < pemReach; {
@@ -63,11 +77,7 @@ func matchPEMEnd(b []byte, i int) (span, int) {
 		}
 		start = at
 	}
-	if !long {
-		return span{}, label
-	}
-	end := label + stop + len(pemDash)
-	return span{start: start, end: end, rank: rankToken, kind: "private-key"}, end
+	return start, long
 }
 
 // pemSpaceBack is pemSpace backwards from b[i].
@@ -86,19 +96,19 @@ func pemSpaceBack(b []byte, i int) int {
 	return i
 }
 
-// pemEnd returns the end of the block's closing line, or 0.
-func pemEnd(b []byte, body int) int {
+// end returns the end of the block's closing line, or 0.
+func (a *armor) end(b []byte, body int) int {
 	text := b[body:min(len(b), body+pemReach)]
-	closing := bytes.Index(text, []byte(pemClose))
-	if closing < 0 || bytes.Contains(text[:closing], []byte(pemOpen)) {
+	closing := bytes.Index(text, []byte(a.close))
+	if closing < 0 || bytes.Contains(text[:closing], []byte(a.open)) {
 		return 0
 	}
-	rest := text[closing+len(pemClose):]
-	stop := bytes.Index(rest[:min(len(rest), 64)], []byte(pemDash))
+	rest := text[closing+len(a.close):]
+	stop := bytes.Index(rest[:min(len(rest), 64)], []byte(a.dash))
 	if stop < 0 {
-		return body + closing + len(pemClose)
+		return body + closing + len(a.close)
 	}
-	return body + closing + len(pemClose) + stop + len(pemDash)
+	return body + closing + len(a.close) + stop + len(a.dash)
 }
 
 // pemBody walks over what a key's body is made of, in words: base64 of a line's
@@ -144,4 +154,28 @@ func pemSpace(b []byte, i int) int {
 		}
 	}
 	return i
+}
+
+// matchPuTTY is called at "Private-Lines: " and takes the rest of a key of PuTTY: the lines of base64, and the sum over
+// them where it is there.
+func matchPuTTY(b []byte, i int) (span, int) {
+	body := run(b, i+len(puttyOpen), digits, 4)
+	end := pemBody(b, body)
+	if at := pemSpace(b, end); bytes.HasPrefix(b[at:], []byte(puttyClose)) {
+		end = run(b, at+len(puttyClose), hex, -1)
+	}
+	if body == i+len(puttyOpen) || end == body {
+		return span{}, body
+	}
+	return span{start: i, end: end, rank: rankToken, kind: "private-key"}, end
+}
+
+// matchPuTTYEnd is called at "Private-MAC: " and takes what is left of a key whose first lines are not there.
+func matchPuTTYEnd(b []byte, i int) (span, int) {
+	end := run(b, i+len(puttyClose), hex, -1)
+	start, ok := keyBefore(b, i)
+	if !ok || end == i+len(puttyClose) {
+		return span{}, i + len(puttyClose)
+	}
+	return span{start: start, end: end, rank: rankToken, kind: "private-key"}, end
 }

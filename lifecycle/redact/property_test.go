@@ -85,6 +85,9 @@ func FuzzBytes(f *testing.F) {
 	for _, c := range secrets {
 		f.Add([]byte(fill(c.text, c.secret) + "]" + fill(c.text, c.secret)))
 	}
+	for _, c := range people {
+		f.Add([]byte(c.text + strings.Replace(c.text, "§", c.secret, 1)))
+	}
 	f.Add([]byte("password=[redacted:x]hunter2 ://a:[redacted:y]b@c"))
 	f.Add([]byte("p\x00a\x00s\x00s\x00=\x00h\x00u\x00n\x00t\x00e\x00r\x002\x00 \x1b[1mtoken\x1b[m: \\u001b[3ma1b2c3d4e5f6"))
 	f.Add([]byte("AKIA" + "IOSFODNN7EXAMPLEsk-" + hexBody(32) + "hf_" + body(34)))

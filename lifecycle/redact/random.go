@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // placeholder reports whether value stands for a secret that is not there: a
 // variable, a template, a format verb, stars.
@@ -15,7 +18,7 @@ func placeholder(value []byte) bool {
 	}
 	for _, c := range value {
 		if c != value[0] && c != '.' {
-			return false
+			return bytes.Contains(value, []byte("${")) || bytes.Contains(value, []byte("{{"))
 		}
 	}
 	return true
@@ -62,7 +65,7 @@ func randomToken(value []byte) bool {
 // a password. A plain word is none: "password: required", "password=secret".
 func likePassword(value []byte, quoted bool) bool {
 	const minLen, maxQuoted = 6, 128
-	if len(value) < minLen || !quoted && identifiers(value) {
+	if len(value) < minLen || !quoted && isCode(value) {
 		return false
 	}
 	if quoted && len(value) > maxQuoted {
@@ -82,6 +85,14 @@ func likePassword(value []byte, quoted bool) bool {
 		}
 	}
 	return letter && (digit || symbol) || digit && symbol
+}
+
+// isCode reports whether value is a piece of a program: a selector, a pointer to something, *pkg.Type, or an element of
+// something, options[ or Optional[string].
+func isCode(value []byte) bool {
+	from := run(value, 0, pointer, 2)
+	to := run(value, from, selector, -1)
+	return identifiers(value) || to > from && (from > 0 && to == len(value) || to < len(value) && value[to] == '[' && isLetter(value[from]))
 }
 
 // identifiers reports whether value is a selector of a program, config.v2.key:

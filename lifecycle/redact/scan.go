@@ -1,9 +1,7 @@
 package redact
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -14,6 +12,8 @@ import (
 type rule struct {
 	trigger string
 	match   func(b []byte, i int) (s span, next int)
+	many    func(s *scanner, i int) (next int) // in its place: adds spans itself
+	apart   int                                // its group, where that is not for others: see placesOf
 }
 
 // byPair has the rules by the first two bytes of their triggers, in lists of which
@@ -28,43 +28,64 @@ var (
 
 // prepare makes the tables, once: they take longer than a short command, which may scan nothing.
 var prepare = sync.OnceFunc(func() {
-	all := append(tokenRules(),
-		rule{"eyJ", matchJWT},
-		rule{"SG.", matchSendGrid},
-		rule{pemOpen, matchPEM},
-		rule{pemClose, matchPEMEnd},
-		rule{":", matchAssignment},
-		rule{"=", matchAssignment},
-		rule{">", matchElement},
-		rule{`",`, matchSecond},
-		rule{`',`, matchSecond},
-		rule{"--", matchArgument},
-		rule{" -", matchShortArgument},
-		rule{"password ", matchNetrc},
-		rule{"ENV ", matchSet},
-		rule{"setenv ", matchSet},
-		rule{"set ", matchSet},
-		rule{"://", matchURL},
-		rule{`:\/\/`, matchURL},
-		rule{"Bearer ", matchBearer},
-		rule{"bearer ", matchBearer},
-		rule{"Q~", matchAzure},
-		rule{".atlasv1.", matchTerraform},
-		rule{"_mmk", matchMaxMind},
-		rule{":A", matchTelegram},
-	)
-	all = append(all, rule{markerOpen, seesMarker}, rule{"\x00", seesUTF16}, rule{"\x1b", seesEscape})
+	all := slices.Concat(tokenRules(), phraseRules(), tableRules(), []rule{
+		{trigger: "eyJ", match: matchJWT},
+		{trigger: "SG.", match: matchSendGrid},
+		{trigger: `"d":`, match: matchJWK},
+		{trigger: `"k":`, match: matchJWK},
+		{trigger: `("`, match: matchCall, apart: groupCall},
+		{trigger: `('`, match: matchCall, apart: groupCall},
+		{trigger: "\"\r\n\r\n", match: matchForm},
+		{trigger: ":", match: matchAssignment},
+		{trigger: "=", match: matchAssignment},
+		{trigger: ">", match: matchElement},
+		{trigger: `",`, match: matchSecond},
+		{trigger: `',`, match: matchSecond},
+		{trigger: "--", match: matchArgument},
+		{trigger: " -", match: matchShortArgument},
+		{trigger: "password ", match: matchNetrc},
+		{trigger: "ENV ", match: matchSet},
+		{trigger: "setenv ", match: matchSet},
+		{trigger: "set ", match: matchSet},
+		{trigger: "://", match: matchURL},
+		{trigger: `:\/\/`, match: matchURL},
+		{trigger: "Bearer ", match: matchBearer},
+		{trigger: "bearer ", match: matchBearer},
+		{trigger: "Q~", match: matchAzure},
+		{trigger: ".atlasv1.", match: matchTerraform},
+		{trigger: "_mmk", match: matchMaxMind},
+		{trigger: ":A", match: matchTelegram},
+		{trigger: "%3AA", match: matchTelegram},
+		{trigger: "setx ", match: matchSet},
+		{trigger: "SETX ", match: matchSet},
+		{trigger: "@tcp(", match: matchDSN},
+		{trigger: "@unix(", match: matchDSN},
+		{trigger: ":thin:", match: matchThin},
+		{trigger: "Private-Lines: ", match: matchPuTTY},
+		{trigger: "Private-MAC: ", match: matchPuTTYEnd},
+	})
+	for i := range armors {
+		a := &armors[i]
+		all = append(all, rule{trigger: a.open, match: a.match}, rule{trigger: a.close, match: a.matchEnd})
+	}
+	for _, port := range passPorts {
+		all = append(all, rule{trigger: ":" + port + ":", match: matchPassfile})
+	}
+	all = append(all, rule{trigger: markerOpen, match: seesMarker}, rule{trigger: "\x00", match: seesUTF16}, rule{trigger: "\x1b", match: seesEscape})
 	for _, c := range invisibles {
-		all = append(all, rule{c.text, seesInvisible})
+		all = append(all, rule{trigger: c.text, match: seesInvisible})
 	}
 	for _, e := range escapes {
-		all = append(all, rule{`\` + e, seesEscape})
+		all = append(all, rule{trigger: `\` + e, match: seesEscape, apart: groupEscape})
 	}
 	lists, number := make([][]numbered, 1), new([1 << 16]uint16)
 	for i, r := range all {
-		from, to := 0, 256
+		from, to, third := 0, 256, int16(-1)
 		if len(r.trigger) > 1 {
 			from, to = int(r.trigger[1]), int(r.trigger[1])+1
+		}
+		if len(r.trigger) > 2 {
+			third = int16(r.trigger[2])
 		}
 		for second := from; second < to; second++ {
 			pair := int(r.trigger[0])<<8 | second
@@ -72,42 +93,11 @@ var prepare = sync.OnceFunc(func() {
 				number[pair] = uint16(len(lists)) // #nosec G115 -- at most 1<<16 - 1 pairs have rules
 				lists = append(lists, nil)
 			}
-			lists[number[pair]] = append(lists[number[pair]], numbered{rule: r, index: i})
+			lists[number[pair]] = append(lists[number[pair]], numbered{third, int32(i), &all[i]}) // #nosec G115 -- there are some hundred
 		}
 	}
 	byPair, listOf, ruleCount, places = lists, number, len(all), placesOf(all)
 })
-
-// groups is how many the triggers are put into.
-const groups = 21
-
-// placesOf says of each byte in which groups it is the first byte of a trigger, the second one
-// and the third one: groups bits for each. A trigger that is shorter may have any byte there. Only
-// where three bytes in a row have a group in common a trigger may begin, which is so at
-// one place of twenty in most text, and eight places are asked at once.
-func placesOf(all []rule) *[256]uint64 {
-	all = slices.SortedFunc(slices.Values(all), func(a, b rule) int {
-		return cmp.Or(min(len(a.trigger), 3)-min(len(b.trigger), 3), strings.Compare(a.trigger, b.trigger))
-	})
-	t, long := new([256]uint64), slices.IndexFunc(all, func(r rule) bool { return len(r.trigger) > 2 })
-	for i, r := range all {
-		group := len(r.trigger) - 1
-		if i >= long { // those that begin alike are together
-			group = 2 + (i-long)*(groups-2)/(len(all)-long)
-		}
-		for k := range 3 {
-			bit := uint64(1) << (k*groups + group)
-			if k < len(r.trigger) {
-				t[r.trigger[k]] |= bit
-				continue
-			}
-			for c := range t {
-				t[c] |= bit
-			}
-		}
-	}
-	return t
-}
 
 // common has the groups, in its lowest bits, that a trigger may be of that begins with
 // bytes of these places.
@@ -123,13 +113,16 @@ func none(b *[10]byte) bool {
 		common(t4, t5, t6)|common(t5, t6, t7)|common(t6, t7, t8)|common(t7, t8, t9) == 0
 }
 
+// A numbered rule is what is looked at where the first two bytes of its trigger stand. The third one is in
+// place, as most looks end with it.
 type numbered struct {
-	rule
-	index int
+	third int16 // -1 where the trigger is shorter
+	index int32
+	*rule
 }
 
 // triggered says whether a text begins with the rule's trigger.
-func (r *numbered) triggered(b []byte) bool {
+func (r *rule) triggered(b []byte) bool {
 	return len(b) >= len(r.trigger) && string(b[:len(r.trigger)]) == r.trigger
 }
 
@@ -173,27 +166,35 @@ type scanner struct {
 
 // ask has the rules look at a place. It returns false where b has to be a view.
 func (s *scanner) ask(i int) bool {
-	b, second := s.b, byte(0)
+	b, second, third := s.b, byte(0), int16(-2)
 	if i+1 < len(b) {
 		second = b[i+1]
+	}
+	if i+2 < len(b) {
+		third = int16(b[i+2])
 	}
 	list := byPair[listOf[int(b[i])<<8|int(second)]]
 	for k := range list {
 		r := &list[k]
-		if len(r.trigger) > 2 && (i+2 >= len(b) || b[i+2] != r.trigger[2]) {
+		if r.third >= 0 && r.third != third {
 			continue // most end here, without a call
 		}
 		if !r.triggered(b[i:]) || s.next != nil && i < s.next[r.index] {
 			continue
 		}
-		found, n := r.match(b, i)
-		if s.original && found.kind == asView {
+		var found span
+		var n int
+		if r.many != nil {
+			n = r.many(s, i)
+		} else if found, n = r.match(b, i); s.original && found.kind == asView {
 			return false
 		}
-		if s.next == nil {
-			s.next = make([]int, ruleCount)
+		if n > i+1 {
+			if s.next == nil {
+				s.next = make([]int, ruleCount)
+			}
+			s.next[r.index] = n
 		}
-		s.next[r.index] = n
 		if found.end > 0 {
 			s.spans = append(s.spans, found)
 		}

@@ -1,5 +1,7 @@
 package redact
 
+import "bytes"
+
 // Tokens that have their vendor's mark not at their beginning.
 
 // before reports whether the n bytes before b[i] are of class c, and no more of them.
@@ -41,12 +43,18 @@ func matchMaxMind(b []byte, i int) (span, int) {
 	return span{start: i - tail - 1 - head, end: end, rank: rankToken, kind: "maxmind-key"}, end
 }
 
-// matchTelegram takes the number of a bot, ":A", and 34 bytes.
+// matchTelegram takes the number of a bot, ":A", and 34 bytes. In a URL it stands behind "bot", and the colon may be
+// escaped.
 func matchTelegram(b []byte, i int) (span, int) {
 	const minID, maxID, minBody = 5, 16, 33
-	end := run(b, i+1, dash, -1)
+	body := i + 1
+	if b[i] == '%' {
+		body = i + len("%3A")
+	}
+	end := run(b, body, dash, -1)
 	start := skipBack(b, i, digits, maxID+1)
-	if end-i-2 < minBody || i-start < minID || i-start > maxID || start > 0 && isLetter(b[start-1]) || !looksIssued(b, i, i+1, min(end, i+sureBytes)) {
+	word := start > 0 && isLetter(b[start-1]) && !bytes.HasSuffix(b[:start], []byte("/bot"))
+	if end-body-1 < minBody || i-start < minID || i-start > maxID || word || !looksIssued(b, i, body, min(end, i+sureBytes)) {
 		return span{}, i + 1
 	}
 	return span{start: start, end: end, rank: rankToken, kind: "telegram-token"}, end
@@ -93,4 +101,16 @@ func matchSendGrid(b []byte, i int) (span, int) {
 		return span{}, i + 1
 	}
 	return span{start: i, end: end, rank: rankToken, kind: "sendgrid-key"}, end
+}
+
+// matchJWK takes the secret number of a JSON Web Key, or a symmetric key, which has another member that says what it is.
+func matchJWK(b []byte, i int) (span, int) {
+	const minLen, reach = 22, 4096
+	at := i + len(`"d":`)
+	from, to, quoted := valueAfter(b, at, "secret")
+	value := bare(b[from:to])
+	if !quoted || len(value) < minLen || run(value, 0, dash, -1) < len(value) || !bytes.Contains(b[max(0, i-reach):min(len(b), to+reach)], []byte(`"kty"`)) {
+		return span{}, at
+	}
+	return span{start: from, end: to, rank: rankContext, kind: "secret"}, to
 }

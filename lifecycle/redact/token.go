@@ -127,12 +127,20 @@ var tokens = []token{
 	{"vault-token", "hvb.", dotted, 100, looksIssued},
 	{"vault-token", "hvr.", dotted, 24, looksIssued},
 	{"yandex-key", "AQVN", dash, 35, wholeWord},
+
+	{"fernet-token", "gAAAAA", base64, 90, wholeWord},
+	{"private-key", "RWRTY0Iy", base64, 150, nil},
+	{"password", "$2a$ $2b$ $2y$", crypt, 55, hasDigit},
+	{"password", "$5$ $6$ $y$ $gy$", crypt, 43, looksIssued},
+	{"password", "$1$ $apr1$", crypt, 26, looksIssued},
+	{"password", "$argon2id$ $argon2i$ $argon2d$", crypt, 50, looksIssued},
+	{"password", "{SSHA} {SHA} {SSHA256} {SSHA512} {SMD5}", base64, 28, looksIssued},
 }
 
 func tokenRules() (rules []rule) {
 	for i := range tokens {
 		for prefix := range strings.FieldsSeq(tokens[i].prefixes) {
-			rules = append(rules, rule{prefix, func(b []byte, at int) (span, int) { return tokens[i].match(b, at, len(prefix)) }})
+			rules = append(rules, rule{trigger: prefix, match: func(b []byte, at int) (span, int) { return tokens[i].match(b, at, len(prefix)) }})
 		}
 	}
 	return rules

@@ -48,3 +48,55 @@ func matchBearer(b []byte, i int) (span, int) {
 	}
 	return span{start: from, end: to, rank: rankContext, kind: "authorization"}, to
 }
+
+// passPorts are those of PostgreSQL and of what speaks as it does.
+var passPorts = []string{"*", "5432", "5433", "5434", "5435", "5439", "6432", "6543", "15432", "25060", "26257"}
+
+// matchPassfile is called at a colon before the port in a line of .pgpass, host:port:database:user:password, in which any
+// of the first four may be a star.
+func matchPassfile(b []byte, i int) (span, int) {
+	host := skipBack(b, i, passHost, maxAuthority)
+	if host == i || host > 0 && b[host-1] != '\n' {
+		return span{}, i + 1
+	}
+	at := i + 1 + bytes.IndexByte(b[i+1:], ':')
+	for range 2 { // the database and the user
+		if at+1 >= len(b) || b[at] != ':' || !passBegin[b[at+1]] {
+			return span{}, i + 1
+		}
+		at = runUntil(b[:min(len(b), at+maxAuthority)], at+1, passEnd)
+	}
+	if at >= len(b) || b[at] != ':' {
+		return span{}, i + 1
+	}
+	to := runUntil(b, at+1, lineSpace)
+	value := bare(b[at+1 : min(to, at+maxAuthority)])
+	if to < len(b) && b[to] == ' ' || len(value) < 3 || isExample(value) {
+		return span{}, i + 1
+	}
+	return span{start: at + 1, end: to, rank: rankContext, kind: "password"}, to
+}
+
+// matchDSN is called at "@tcp(": user:password@tcp(host:port), as drivers of Go have it.
+func matchDSN(b []byte, i int) (span, int) {
+	start := skipBack(b, i, dsnWord, maxAuthority)
+	colon := bytes.IndexByte(b[start:i], ':')
+	if colon <= 0 || isExample(bare(b[start+colon+1:i])) {
+		return span{}, i + 1
+	}
+	return span{start: start + colon + 1, end: i, rank: rankContext, kind: "url-password"}, i + 1
+}
+
+// matchThin is called at ":thin:" and looks at user/password@.
+func matchThin(b []byte, i int) (span, int) {
+	from := i + len(":thin:")
+	at := run(b, from, dsnWord, maxAuthority)
+	if at == len(b) || b[at] != '@' || bytes.IndexByte(b[from:at], '/') <= 0 {
+		return span{}, from
+	}
+	slash := from + bytes.IndexByte(b[from:at], '/')
+	if isExample(bare(b[slash+1 : at])) {
+		return span{}, at
+	}
+	return span{start: slash + 1, end: at, rank: rankContext, kind: "url-password"}, at
+}

@@ -1,0 +1,117 @@
+package redact
+
+import "bytes"
+
+// Open returns where the line begins from which on a text, of whole lines, may go on with a credential: a private key
+// that has not ended, a table with a column of secrets, a name whose value stands on the next lines. It returns -1 where
+// it does not.
+func Open(text []byte) int {
+	if at := openKey(text); at >= 0 {
+		return at
+	}
+	at := -1
+	for _, open := range []func([]byte) int{openBlock, openTable, openName} {
+		if n := open(text); n >= 0 && (at < 0 || n < at) {
+			at = n
+		}
+	}
+	return at
+}
+
+// openKey is where the line begins with which the last private key begins that has not ended, -1 for none.
+func openKey(text []byte) int {
+	at := -1
+	for i := range armors {
+		a := &armors[i]
+		n := bytes.LastIndex(text, []byte(a.open))
+		if n > at && bytes.Contains(text[n:min(len(text), n+64)], []byte(pemLabel)) && !bytes.Contains(text[n:], []byte(a.close)) {
+			at = n
+		}
+	}
+	if n := bytes.LastIndex(text, []byte(puttyOpen)); n > at && !bytes.Contains(text[n:], []byte(puttyClose)) {
+		at = n
+	}
+	if at < 0 {
+		return -1
+	}
+	return bytes.LastIndexByte(text[:at], '\n') + 1
+}
+
+// lastLines calls fn with the lines of a text, the last one first, until it returns false or so many bytes were
+// looked at.
+func lastLines(text []byte, most int, fn func(at int, line []byte) bool) {
+	for end := len(text); end > max(0, len(text)-most); {
+		at := bytes.LastIndexByte(text[:end-1], '\n') + 1
+		if !fn(at, bytes.TrimRight(text[at:end], "\r\n")) {
+			return
+		}
+		end = at
+	}
+}
+
+// openBlock is where a block scalar of YAML with a secret's name begins whose lines may go on.
+func openBlock(text []byte) (open int) {
+	open = -1
+	least := maxQuoted // indentation of the lines below
+	lastLines(text, maxQuoted, func(at int, line []byte) bool {
+		in := indent(line, 0)
+		if in == len(line) {
+			return true
+		}
+		if sign := bytes.LastIndexByte(line, ':'); in < least && sign >= 0 && nameKind(nameBefore(line, sign)) != "" {
+			if _, _, ok := blockScalar(append(bytes.Clone(line), "\n"+string(bytes.Repeat([]byte(" "), in+1))+"x"...), sign+1); ok {
+				open = at
+			}
+		}
+		least = min(least, in)
+		return least > 0
+	})
+	return open
+}
+
+// openTable is where the header of a table with a column of secrets begins that may go on.
+func openTable(text []byte) (open int) {
+	open = -1
+	var below []byte
+	lastLines(text, maxTable, func(at int, line []byte) bool {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return false
+		}
+		if below == nil || isRule(below) {
+			if bytes.IndexByte(line, '|') >= 0 && len(secretCells(line)) > 0 {
+				open = at
+			}
+		}
+		if len(secretColumns(line)) > 0 {
+			open = at
+		}
+		below = line
+		return true
+	})
+	return open
+}
+
+// openName is where the last lines begin that are the first half of a pair: an element of XML that has been opened, the name of
+// a variable above its value, words of a netrc.
+func openName(text []byte) (open int) {
+	open = -1
+	lastLines(text, maxCommand, func(at int, line []byte) bool {
+		line = bytes.TrimSpace(line)
+		word, _, _ := bytes.Cut(line, []byte(" "))
+		switch string(word) {
+		case "machine", "default", "login":
+			open = at
+			return true
+		}
+		if open >= 0 || len(line) == 0 {
+			return len(line) == 0 && open < 0
+		}
+		line = bytes.TrimRight(line, ",>")
+		end := len(line)
+		if name := nameAt(line, &end); nameKind(name) != "" && len(line) > 0 && (line[0] == '<' || bytes.Contains(line, []byte("name"))) {
+			open = at
+		}
+		return false
+	})
+	return open
+}

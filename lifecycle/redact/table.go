@@ -1,0 +1,230 @@
+package redact
+
+import "bytes"
+
+// Tables, as psql, mysql, kubectl and people print them: a column of names beside one of values, or a column whose
+// header names a secret.
+
+// Bounds of a table and of a line that may be its header, in bytes.
+const (
+	maxTable  = 64 << 10
+	maxHeader = 1 << 10
+)
+
+// nameEnds are the letters that the name of a secret ends with, and what tells a table's cell from prose: two blanks, a
+// tab, a bar.
+const nameEnds = "dDnNyYtTeElLsS0123456789"
+
+var cellEnds = []string{"  ", " |", " │", "\t", "|"}
+
+func tableRules() (rules []rule) {
+	for _, c := range nameEnds {
+		for _, end := range cellEnds {
+			rules = append(rules, rule{trigger: string(c) + end, match: matchRow, apart: min(groupShort+len(end)-1, groupLong)})
+		}
+	}
+	for c := 'A'; c <= 'Z'; c++ {
+		rules = append(rules, rule{trigger: string(c) + "  ", many: (*scanner).columnsByPlace, apart: groupLong})
+	}
+	for _, line := range []string{"-+-", "|--", "|:-", "| -", "| :"} {
+		rules = append(rules, rule{trigger: line, many: (*scanner).columnsByBar})
+	}
+	return rules
+}
+
+// matchRow is called at the last letter of a word that may be the first cell of a row: NAME   value.
+func matchRow(b []byte, i int) (span, int) {
+	next := i + 1
+	start := skipBack(b, next, dotted, maxName)
+	kind := nameKind(b[start:next])
+	if kind == "" || kind == "cookie" || !beginsLine(b, start) {
+		return span{}, next
+	}
+	from := run(b, next, cellGap, 2*maxName)
+	from, to := cell(b, from)
+	if to < len(b) && b[to] == '(' || noValue(b[from:to]) {
+		return span{}, next // a column of a database: password varchar(20)
+	}
+	return hideValue(b, i, from, to, kind, false)
+}
+
+// beginsLine reports whether nothing but blanks, bars and marks of code stands before b[i] on its line.
+func beginsLine(b []byte, i int) bool {
+	i = skipBack(b, i, cellGap, maxName)
+	return i == 0 || b[i-1] == '\n'
+}
+
+// cell returns the text of the cell that begins at b[from], without what it is quoted with.
+func cell(b []byte, from int) (int, int) {
+	to := from
+	for to < len(b) && to-from < maxQuoted && !cellEnd[b[to]] && !(blank[b[to]] && (to+1 == len(b) || cellGap[b[to+1]] || b[to+1] == '\n' || b[to+1] == '\r')) && !(b[to] == 0xe2 && bar(b, to)) {
+		to++
+	}
+	return from, to
+}
+
+// bar reports whether a line of a box stands at b[i]: │, ┃ or ║.
+func bar(b []byte, i int) bool {
+	return i+2 < len(b) && b[i] == 0xe2 && (b[i+1] == 0x94 && (b[i+2] == 0x82 || b[i+2] == 0x83) || b[i+1] == 0x95 && b[i+2] == 0x91)
+}
+
+// noValue reports whether the cell beside a name has no value, but a type, a place or another name.
+func noValue(cell []byte) bool {
+	value := bare(cell)
+	return technical(value) || isCode(value) || nameKind(value) != "" || bytes.Contains(value, []byte("://")) || len(value) > 0 && value[0] == '/'
+}
+
+// technical reports whether value is the name of a type or an algorithm with its size: varchar2, sha256, utf8.
+func technical(value []byte) bool {
+	letters := 0
+	for letters < len(value) && (isLetter(value[letters]) || value[letters] == '-' || value[letters] == '_') {
+		letters++
+	}
+	rest := value[letters:]
+	return letters > 0 && len(rest) > 0 && run(rest, 0, digits, -1) == len(rest) && technicals[string(bytes.ToLower(value[:letters]))]
+}
+
+var technicals = func() map[string]bool {
+	all := map[string]bool{}
+	for _, s := range []string{"varchar", "nvarchar", "char", "nchar", "int", "uint", "float", "string", "bytes", "binary", "sha", "sha-", "sha_", "sha2-", "md", "base", "utf", "utf-", "oauth", "oauthv", "oauth_", "hmac-sha", "hs", "rs", "es", "ps", "aes", "aes-", "pbkdf", "argon", "ntlmv", "ipv", "socks", "pkcs", "x", "text", "column", "field", "value", "password", "secret", "token", "user", "version", "v"} {
+		all[s] = true
+	}
+	return all
+}()
+
+// columnsByBar is called within the line below a table's header: ---+--- or |---|---|. It hides what stands in the
+// columns whose headers name a secret.
+func (s *scanner) columnsByBar(i int) int {
+	b := s.b
+	begin := lineBegin(b, i)
+	line := lineAt(b, begin)
+	if begin == 0 || len(line) > maxHeader || !isRule(line) {
+		return max(i+1, begin+len(line))
+	}
+	kinds := secretCells(lineAt(b, lineBegin(b, begin-1)))
+	at := begin + len(line) + 1
+	for end := min(len(b), at+maxTable); len(kinds) > 0 && at < end; {
+		row := lineAt(b, at)
+		if bytes.IndexByte(row, '|') < 0 {
+			break
+		}
+		eachCell(row, func(n, from, to int) {
+			if kind := kinds[n]; kind != "" && !noValue(row[from:to]) {
+				s.found(at+from, at+to, kind)
+			}
+		})
+		at += len(row) + 1
+	}
+	return at
+}
+
+// isRule reports whether a line is one between a table's header and its rows.
+func isRule(line []byte) bool {
+	return len(line) > 2 && run(line, 0, ruleLine, -1) == len(line) && bytes.IndexByte(line, '-') >= 0
+}
+
+// secretCells are the kinds of the cells of a header with bars that name a secret, by their numbers.
+func secretCells(header []byte) map[int]string {
+	kinds := map[int]string{}
+	eachCell(header, func(n, from, to int) {
+		if kind := nameKind(header[from:to]); kind != "" && kind != "cookie" {
+			kinds[n] = kind
+		}
+	})
+	return kinds
+}
+
+// found hides what is secret in a cell.
+func (s *scanner) found(from, to int, kind string) {
+	if found, _ := hideValue(s.b, from, from, to, kind, false); found.end > 0 {
+		s.spans = append(s.spans, found)
+	}
+}
+
+// lineBegin is where the line of b[i] begins. One that is long begins later.
+func lineBegin(b []byte, i int) int {
+	from := max(0, i-maxQuoted)
+	return from + bytes.LastIndexByte(b[from:i], '\n') + 1
+}
+
+// lineAt is the line that begins at b[at], without its end. One that is long ends sooner.
+func lineAt(b []byte, at int) []byte {
+	rest := b[at:min(len(b), at+2*maxQuoted)]
+	if n := bytes.IndexByte(rest, '\n'); n >= 0 {
+		rest = rest[:n]
+	}
+	return rest
+}
+
+// eachCell calls fn with the cells of a row with bars, numbered, without the blanks around them.
+func eachCell(row []byte, fn func(n, from, to int)) {
+	at := run(row, 0, blank, -1)
+	if at < len(row) && row[at] == '|' {
+		at++
+	}
+	for n := 0; at <= len(row); n++ {
+		end := len(row)
+		if k := bytes.IndexByte(row[at:], '|'); k >= 0 {
+			end = at + k
+		}
+		from := run(row, at, cellGap, end-at)
+		fn(n, from, max(from, skipBack(row, end, cellGap, end-from)))
+		at = end + 1
+	}
+}
+
+// A column is where the values below a word of a header stand.
+type column struct {
+	from int
+	kind string
+}
+
+// secretColumns are the columns of a header in capitals, NAME   TOKEN   AGE, that name a secret.
+func secretColumns(header []byte) (all []column) {
+	cells := 0
+	for at := run(header, 0, blank, -1); at < len(header); cells++ {
+		end := at
+		for end < len(header) && !(blank[header[end]] && (end+1 == len(header) || blank[header[end+1]])) && header[end] != '\r' {
+			end++
+		}
+		if run(header, at, headerWord, end-at) < end {
+			return nil
+		}
+		if kind := nameKind(header[at:end]); kind != "" && kind != "cookie" {
+			all = append(all, column{at, kind})
+		}
+		at = max(end+1, run(header, end, gap, -1))
+	}
+	if cells < 2 {
+		return nil
+	}
+	return all
+}
+
+// columnsByPlace is called at the end of a word in capitals. If its line is a header, it hides what stands below the names
+// of secrets.
+func (s *scanner) columnsByPlace(i int) int {
+	b := s.b
+	begin := lineBegin(b, i)
+	header := lineAt(b, begin)
+	if len(header) > maxHeader {
+		return max(i+1, begin+len(header))
+	}
+	columns := secretColumns(header)
+	at := begin + len(header) + 1
+	for end := min(len(b), at+maxTable); len(columns) > 0 && at < end; {
+		row := lineAt(b, at)
+		if len(bytes.TrimSpace(row)) == 0 {
+			break
+		}
+		for _, c := range columns {
+			if c.from < len(row) && (c.from == 0 || blank[row[c.from-1]]) {
+				if from, to := cell(row, c.from); !noValue(row[from:to]) {
+					s.found(at+from, at+to, c.kind)
+				}
+			}
+		}
+		at += len(row) + 1
+	}
+	return at - 1
+}
