@@ -17,6 +17,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/blob"
+	"github.com/lopen-dev/lopen/writer/private"
 )
 
 const (
@@ -114,7 +115,7 @@ func (s *Store) repository(w *session.Worktree) func(ctx context.Context, path s
 // tree.
 func (s *Store) makeCheckpoints(w *session.Worktree) (*Checkpoints, error) {
 	for _, name := range append(slices.Clone(checkpointDirs), movedDir) {
-		if err := s.private(name); err != nil {
+		if err := private.Make(s.root(), name); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/private"
 	"github.com/lopen-dev/lopen/writer/process"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -338,7 +339,7 @@ func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, 
 	if err != nil {
 		return "", err
 	}
-	if err := s.private(corruptedDir); err != nil {
+	if err := private.Make(s.root(), corruptedDir); err != nil {
 		return "", err
 	}
 	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), data)

@@ -1,15 +1,12 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +26,7 @@ import (
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/journal"
+	"github.com/lopen-dev/lopen/writer/private"
 )
 
 // Dir is the name of the store's folder in a project.
@@ -227,61 +225,34 @@ func (s *Store) layout() error {
 	if err := s.reroot(); err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}
-	if err := errors.Join(s.closeToOthers("."), writer.MkdirDurable(s.root(), modulesDir)); err != nil {
-		return fmt.Errorf("create store: %w", err)
-	}
-	if err := s.private(sessionsDir); err != nil {
-		return fmt.Errorf("create store: %w", err)
-	}
-	for _, dir := range privateDirs {
-		if _, err := s.root().Lstat(dir); err != nil {
-			continue // it gets its own when it is made
-		}
-		if err := s.private(dir); err != nil {
-			return fmt.Errorf("create store: %w", err)
-		}
-	}
-	if data, _, err := s.projectIgnore(); err == nil && ignores(data) {
-		return nil
-	}
-	if _, err := s.root().Lstat(gitignore); err == nil {
-		return nil // so that nothing is written, and a full or read-only disk is no error
-	}
-	err := writer.CreateFile(s.root(), gitignore, []byte("*\n"), filePerm)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.fill(); err != nil {
 		return fmt.Errorf("create store: %w", err)
 	}
 	return nil
 }
 
+// fill makes what belongs into .lopen.
+func (s *Store) fill() error {
+	if err := errors.Join(private.Close(s.root(), "."), writer.MkdirDurable(s.root(), modulesDir)); err != nil {
+		return err
+	}
+	if err := private.Make(s.root(), sessionsDir); err != nil {
+		return err
+	}
+	for _, dir := range privateDirs {
+		if err := private.Keep(s.root(), dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // else it is kept when it is made
+			return err
+		}
+	}
+	if private.Ignored(s.project, Dir) {
+		return nil
+	}
+	return private.Offer(s.root(), ".")
+}
+
 // privateDirs are the folders that are never for a repository, whatever the .gitignore in .lopen says, which may have
 // come with a clone: each has one of its own. A plan may be versioned.
 var privateDirs = []string{checkpointsDir, blobsDir, trashDir, corruptedDir, movedDir, "cache", "sidecar.git", "transactions"}
-
-// private makes a folder if it is missing, and has git ignore all that is in it.
-func (s *Store) private(dir string) error {
-	const all = "*\n"
-	if err := writer.MkdirDurable(s.root(), dir); err != nil {
-		return err
-	}
-	if err := s.closeToOthers(dir); err != nil {
-		return err
-	}
-	name := dir + "/" + gitignore
-	if data, err := writer.ReadFile(s.root(), name, 1<<10); err == nil && string(data) == all {
-		return nil // so that nothing is written, and a full or read-only disk is no error
-	}
-	return writer.ReplaceFile(s.root(), name, []byte(all), filePerm)
-}
-
-// closeToOthers takes the rights of other users from a folder, which may have come with a clone.
-func (s *Store) closeToOthers(dir string) error {
-	info, err := s.root().Stat(dir)
-	if err != nil || info.Mode().Perm()&0o077 == 0 || runtime.GOOS == "windows" {
-		return err
-	}
-	return s.root().Chmod(dir, 0o700)
-}
 
 // reroot opens .lopen again, and makes it if needed, if the open folder no longer has that
 // name.
@@ -400,59 +371,9 @@ func (s *Store) SetConfig(data []byte) error {
 	return writer.ReplaceFile(s.root(), "config.json", data, filePerm)
 }
 
-const gitignore = ".gitignore"
-
 // IgnoreInProject adds .lopen/ to the project's own .gitignore, once and with the line
 // endings of that file, and then removes the .gitignore inside .lopen.
-func (s *Store) IgnoreInProject() error {
-	data, mode, err := s.projectIgnore()
-	if err != nil {
-		return fmt.Errorf("add %s to %s: %w", Dir, gitignore, err)
-	}
-	if !ignores(data) {
-		end := "\n"
-		if bytes.Contains(data, []byte("\r\n")) {
-			end = "\r\n"
-		}
-		if len(data) > 0 && data[len(data)-1] != '\n' {
-			data = append(data, end...)
-		}
-		data = append(data, Dir+"/"+end...)
-		if err := writer.ReplaceFile(s.project, gitignore, data, mode); err != nil {
-			return fmt.Errorf("add %s to %s: %w", Dir, gitignore, err)
-		}
-	}
-	if err := s.root().Remove(gitignore); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove %s/%s: %w", Dir, gitignore, err)
-	}
-	return nil
-}
-
-func (s *Store) projectIgnore() ([]byte, fs.FileMode, error) {
-	data, err := writer.ReadFile(s.project, gitignore, 16<<20)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0o644, nil
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := s.project.Lstat(gitignore)
-	if err != nil {
-		return nil, 0, err
-	}
-	return data, info.Mode().Perm(), nil
-}
-
-// ignores reports whether a .gitignore names the store's folder.
-func ignores(data []byte) bool {
-	for line := range strings.Lines(string(data)) {
-		switch strings.TrimSpace(line) {
-		case Dir, Dir + "/", "/" + Dir, "/" + Dir + "/":
-			return true
-		}
-	}
-	return false
-}
+func (s *Store) IgnoreInProject() error { return private.Ignore(s.project, Dir) }
 
 // Specification returns what is remembered of a module's specification: what it was when the
 // plan was made of it, or was last updated. The error wraps fs.ErrNotExist if nothing is.

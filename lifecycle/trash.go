@@ -19,6 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/mount"
+	"github.com/lopen-dev/lopen/writer/private"
 )
 
 const (
@@ -179,7 +180,7 @@ func (s *Store) removeForGood(ctx context.Context, name string, id session.ID) e
 	if at, err := mount.Find(s.root(), name); at != "" || err != nil {
 		return writer.NewError("delete", filepath.Join(s.Path(), cmp.Or(at, name)), writer.NotCommitted, cmp.Or(err, mount.ErrMounted))
 	}
-	if err := s.private(trashDir); err != nil {
+	if err := private.Make(s.root(), trashDir); err != nil {
 		return err
 	}
 	away := deletingPrefix + rand.Text() + "-" + id.String()
@@ -441,7 +442,7 @@ func (s *Store) moveToTrash(x Retired) error {
 	if x.at.After(note.At) { // this clock is behind: it was not moved before it was completed
 		note.At = x.at.UTC()
 	}
-	if err := s.private(trashDir); err != nil {
+	if err := private.Make(s.root(), trashDir); err != nil {
 		return err
 	}
 	return s.withLease(sessionsDir, x.ID, func(lease *writer.Lock, name string) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/writer"
+	"github.com/lopen-dev/lopen/writer/private"
 )
 
 // The names in .lopen, and in the side-car.
@@ -83,10 +84,7 @@ func (s *Store) Close() error {
 
 // lock excludes other writers until the function that it returns is called.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	if err := writer.MkdirDurable(s.root, manifestDir); err != nil {
-		return nil, err
-	}
-	if err := writer.CreateFile(s.root, path.Join(manifestDir, ".gitignore"), []byte("*\n"), filePerm); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := private.Make(s.root, manifestDir); err != nil {
 		return nil, err
 	}
 	l, err := writer.LockWait(ctx, s.root, lockName, writer.OwnerOf(os.Getpid(), "lopen transaction"))
@@ -102,13 +100,13 @@ func (s *Store) make() error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for _, dir := range []string{"", "objects", "objects/pack", "refs", "refs/heads"} {
+	if err := private.Make(s.root, repoDir); err != nil {
+		return err
+	}
+	for _, dir := range []string{"objects", "objects/pack", "refs", "refs/heads"} {
 		if err := writer.MkdirDurable(s.root, path.Join(repoDir, dir)); err != nil {
 			return err
 		}
-	}
-	if err := writer.CreateFile(s.root, path.Join(repoDir, ".gitignore"), []byte("*\n"), filePerm); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
 	}
 	own := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tsharedRepository = 0600\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n"
 	for _, f := range [][2]string{{"config", own}, {"HEAD", "ref: " + mainRef + "\n"}} {
