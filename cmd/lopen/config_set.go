@@ -53,7 +53,7 @@ config.json, by a clone, a checkout or an agent, counts where it is stricter tha
 				if !settings.Guards(args[0]) {
 					return nil
 				}
-				if err := approvals.SetHere(project, store.Path(), func(h *trust.Here) { h.Set(args[0], value) }); err != nil {
+				if err := approvals.SetHere(project, func(h *trust.Here) { h.Set(args[0], value) }); err != nil {
 					return fmt.Errorf("note that you set %s: %w", args[0], err)
 				}
 				return nil

@@ -158,12 +158,11 @@ func (h *hookCall) concerns() (concerns bool, warn string) {
 // wanted reports whether this user has typed lopen init or run in a project: its .lopen may have come with a clone. If they
 // have not, warn says once how.
 func (h *hookCall) wanted(home string) (wanted bool, warn string) {
-	store := filepath.Join(home, lifecycle.Dir)
 	approvals, err := h.approvals()
 	if err != nil {
 		return false, fmt.Sprintf("nothing of this session is kept: %v", err)
 	}
-	here, err := approvals.Here(home, store)
+	here, err := approvals.Here(home)
 	if err != nil {
 		return false, fmt.Sprintf("nothing of this session is kept: %v", err)
 	}
@@ -171,7 +170,7 @@ func (h *hookCall) wanted(home string) (wanted bool, warn string) {
 		return true, ""
 	}
 	first := false
-	if err := approvals.SetHere(home, store, func(h *trust.Here) { first = h.Tell() }); err != nil || !first {
+	if err := approvals.SetHere(home, func(h *trust.Here) { first = h.Tell() }); err != nil || !first {
 		return false, ""
 	}
 	return false, fmt.Sprintf("nothing of this session is kept: the %s in %s may be somebody else's, as you have typed neither init nor run there; to keep what comes: lopen init", lifecycle.Dir, shown(home))

@@ -150,7 +150,7 @@ func (a *app) setHere(store *lifecycle.Store) map[string]settings.Noted {
 	if err != nil {
 		return nil
 	}
-	here, err := approvals.Here(store.Project().Name(), store.Path())
+	here, err := approvals.Here(store.Project().Name())
 	if err != nil {
 		fmt.Fprintf(a.stderr, "warning: %v\n", err)
 	}

@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
-	"github.com/lopen-dev/lopen/lifecycle"
 )
 
 func newTrust(a *app) *cobra.Command {
 	return group("trust", "List and revoke the commands that you approved", newTrustList(a), newTrustRevoke(a))
 }
 
-func (a *app) approvals() (*trust.Store, error) { return trust.OpenDefault(a.getenv) }
+func (a *app) approvals() (*trust.Store, error) { return trust.Open(a.getenv) }
 
 // known is what a project's approvals are given for: its repository, else its folder. One
 // that cannot be looked at has the approvals of its folder, which are none unless they
@@ -40,14 +38,13 @@ func (a *app) keepHere(project string) {
 	if a.approvesNothing() {
 		return
 	}
-	store := filepath.Join(project, lifecycle.Dir)
 	approvals, err := a.approvals()
 	if err == nil {
 		var here trust.Here
-		if here, err = approvals.Here(project, store); err == nil && here.Same(here.Kept) {
+		if here, err = approvals.Here(project); err == nil && here.Same(here.Kept) {
 			return
 		}
-		err = approvals.SetHere(project, store, (*trust.Here).Keep)
+		err = approvals.SetHere(project, (*trust.Here).Keep)
 	}
 	if err != nil {
 		fmt.Fprintf(a.stderr, "warning: the hooks of agents keep nothing here: %v\n", err)

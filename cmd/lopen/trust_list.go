@@ -61,6 +61,9 @@ func newTrustList(a *app) *cobra.Command {
 func approvalRows(store *trust.Store) ([]approvalJSON, error) {
 	all, err := store.All()
 	here, herr := store.AllHere()
+	if !errors.Is(err, herr) { // else it is the same one
+		err = errors.Join(err, herr)
+	}
 	var hide redact.Redactor
 	rows := make([]approvalJSON, len(all))
 	for i, p := range all {
@@ -74,5 +77,5 @@ func approvalRows(store *trust.Store) ([]approvalJSON, error) {
 			rows = append(rows, approvalJSON{Project: h.Folder, Setting: name, Value: value})
 		}
 	}
-	return rows, errors.Join(err, herr)
+	return rows, err
 }

@@ -45,7 +45,10 @@ func newTrustRevoke(a *app) *cobra.Command {
 			}
 			n, err := store.Revoke(match)
 			set, serr := store.ForgetHere(match)
-			if n, err = n+set, errors.Join(err, serr); n == 0 && err == nil {
+			if !errors.Is(err, serr) { // else it is the same one
+				err = errors.Join(err, serr)
+			}
+			if n += set; n == 0 && err == nil {
 				return fmt.Errorf("approvals of %s: %w; see lopen trust list", of, lifecycle.ErrNotFound)
 			}
 			fmt.Fprintf(a.stderr, "revoked: %d approvals of %s\n", n, plain.Line(of))

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lopen-dev/lopen/writer/documents"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -27,9 +27,11 @@ type Here struct {
 	now, place string // the store and the folder that are there
 }
 
+const storeDir = ".lopen" // in a project
+
 // hereFolder is that of the files in the user's state folder. The tracker of files never looks into one of this
 // name, so that what is noted is no change where the user's home is the project.
-const hereFolder = "here/.lopen"
+const hereFolder = "here/" + storeDir
 
 // A Noted is a value of the project's config.json, and the store in which it was set.
 type Noted struct {
@@ -83,75 +85,80 @@ func (h *Here) Set(name string, value strictjson.Value) {
 	h.Settings[name] = Noted{value, h.now, h.place}
 }
 
-// Here returns what the user said in a folder. store is the path of the .lopen in it, which need not exist.
-func (s *Store) Here(folder, store string) (Here, error) {
-	path, h, err := s.here(folder, store)
+// Here returns what the user said in a folder. What cannot be read is nothing, and the error names it.
+func (s *Store) Here(folder string) (Here, error) {
+	folder, err := s.folder(folder)
 	if err != nil {
-		return h, err
+		return Here{}, err
 	}
-	data, err := documents.ReadFile(path, maxApprovals)
+	h, err := readHere(filepath.Join(s.dir, hereOf(folder)))
 	if errors.Is(err, os.ErrNotExist) {
-		return h, nil
+		err = nil
+	} else if err == nil && h.Folder != folder {
+		h, err = Here{}, fmt.Errorf("what was set in %s counts as nothing: its file in %s is about %s", folder, s.dir, h.Folder)
 	}
-	if err != nil {
-		return h, fmt.Errorf("read what was set in %s: %w", folder, err)
-	}
-	said := Here{now: h.now, place: h.place}
-	if err = strictjson.Unmarshal(data, &said); err == nil && said.Folder != h.Folder {
-		err = errors.New("it is about another folder")
-	}
-	if err != nil {
-		return h, fmt.Errorf("what was set in %s is damaged and counts as nothing: %s: %w", folder, path, err)
-	}
-	return said, nil
+	h.Folder, h.now, h.place = folder, placeOf(filepath.Join(folder, storeDir)), placeOf(folder)
+	return h, err
 }
 
 // SetHere changes what the user said in a folder. What is damaged is replaced.
-func (s *Store) SetHere(folder, store string, change func(*Here)) error {
-	path, _, err := s.here(folder, store)
+func (s *Store) SetHere(folder string, change func(*Here)) error {
+	folder, err := s.folder(folder)
 	if err != nil {
 		return err
 	}
-	h, _ := s.Here(folder, store)
-	change(&h)
-	data, err := strictjson.MarshalLines(h)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return Replace(path, append(data, '\n'))
+	return s.alone(func() error {
+		h, _ := s.Here(folder)
+		change(&h)
+		data, err := strictjson.MarshalLines(h)
+		if err != nil {
+			return err
+		}
+		return Replace(filepath.Join(s.dir, hereOf(folder)), append(data, '\n'))
+	})
 }
 
-func (s *Store) here(folder, store string) (path string, h Here, err error) {
-	if h.Folder, err = filepath.Abs(folder); err == nil {
-		h.Folder, err = filepath.EvalSymlinks(h.Folder)
+// folder returns a folder's real path.
+func (s *Store) folder(name string) (string, error) {
+	if s.err != nil {
+		return "", s.err
+	}
+	path, err := filepath.Abs(name)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", h, fmt.Errorf("find what was set in %s: %w", folder, err)
+		return "", fmt.Errorf("find what was approved in %s: %w", name, err)
 	}
-	h.now, h.place = placeOf(store), placeOf(h.Folder)
-	return filepath.Join(s.dir, hereOf(h.Folder)), h, nil
+	return path, nil
+}
+
+func readHere(path string) (h Here, err error) {
+	data, err := owner.ReadFile(path, maxApprovals)
+	if err == nil {
+		err = strictjson.Unmarshal(data, &h)
+	}
+	if err != nil {
+		return Here{}, fmt.Errorf("what was set is damaged and counts as nothing: %s: %w", path, err)
+	}
+	return h, nil
 }
 
 // AllHere returns what the user said, by folder. What cannot be read is left out; the error names it.
 func (s *Store) AllHere() (all []Here, err error) {
+	if s.err != nil {
+		return nil, s.err
+	}
 	paths, err := filepath.Glob(filepath.Join(s.dir, filepath.FromSlash(hereFolder), "*.json"))
 	if err != nil {
 		return nil, fmt.Errorf("list what was set: %w", err)
 	}
 	for _, path := range paths {
-		var h Here
-		data, rerr := documents.ReadFile(path, maxApprovals)
-		if rerr == nil {
-			rerr = strictjson.Unmarshal(data, &h)
+		if h, rerr := readHere(path); rerr == nil {
+			all = append(all, h)
+		} else {
+			err = errors.Join(err, rerr)
 		}
-		if rerr != nil {
-			err = errors.Join(err, fmt.Errorf("what was set is damaged and counts as nothing: %s: %w", path, rerr))
-			continue
-		}
-		all = append(all, h)
 	}
 	slices.SortFunc(all, func(a, b Here) int { return strings.Compare(a.Folder, b.Folder) })
 	return all, err

@@ -1,12 +1,16 @@
 package trust_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -17,15 +21,15 @@ func TestPlace(t *testing.T) {
 	project := filepath.Join(t.TempDir(), "p")
 	folder := filepath.Join(project, ".lopen")
 	require.NoError(t, os.MkdirAll(folder, 0o700))
-	s := trust.Open(filepath.Join(t.TempDir(), "state"))
+	s, _ := open(t)
 	here := func() trust.Here {
-		h, err := s.Here(project, folder)
+		h, err := s.Here(project)
 		require.NoError(t, err)
 		return h
 	}
 	h := here()
 	require.False(t, h.Same(h.Kept), "nothing was said")
-	require.NoError(t, s.SetHere(project, folder, func(h *trust.Here) {
+	require.NoError(t, s.SetHere(project, func(h *trust.Here) {
 		h.Keep()
 		h.Set("check", strictjson.Value(`"x"`))
 	}))
@@ -42,8 +46,8 @@ func TestPlace(t *testing.T) {
 	require.JSONEq(t, `"x"`, string(h.Settings["check"].Value), "what they set in this folder is known")
 
 	first, again := false, false
-	require.NoError(t, s.SetHere(project, folder, func(h *trust.Here) { first = h.Tell() }))
-	require.NoError(t, s.SetHere(project, folder, func(h *trust.Here) { again = h.Tell() }))
+	require.NoError(t, s.SetHere(project, func(h *trust.Here) { first = h.Tell() }))
+	require.NoError(t, s.SetHere(project, func(h *trust.Here) { again = h.Tell() }))
 	require.True(t, first)
 	require.False(t, again)
 
@@ -58,20 +62,93 @@ func TestPlace(t *testing.T) {
 
 func TestDamagedHereIsNothing(t *testing.T) {
 	t.Parallel()
-	project, dir := t.TempDir(), t.TempDir()
-	s := trust.Open(dir)
-	require.NoError(t, s.SetHere(project, project, (*trust.Here).Keep))
-	files, err := filepath.Glob(filepath.Join(dir, "here", ".lopen", "*"))
+	project := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(project, ".lopen"), 0o700))
+	s, dir := open(t)
+	require.NoError(t, s.SetHere(project, (*trust.Here).Keep))
+	files, err := filepath.Glob(filepath.Join(dir, "here", ".lopen", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	for _, data := range []string{"{", "{}", `{"folder":"/other","kept":"x"}`} {
 		require.NoError(t, os.WriteFile(files[0], []byte(data), 0o600))
-		h, err := s.Here(project, project)
+		h, err := s.Here(project)
 		require.ErrorContains(t, err, "counts as nothing")
 		require.False(t, h.Same(h.Kept))
 	}
-	require.NoError(t, s.SetHere(project, project, (*trust.Here).Keep), "it is replaced")
-	h, err := s.Here(project, project)
+	require.NoError(t, s.SetHere(project, (*trust.Here).Keep), "it is replaced")
+	h, err := s.Here(project)
 	require.NoError(t, err)
 	require.True(t, h.Same(h.Kept))
+}
+
+// TestExposedStateSaysNothing: where others may write into the user's state, nothing there is believed, and nothing in the working
+// directory in its place.
+func TestExposedStateSaysNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("whose a folder is, is not known on Windows")
+	}
+	project := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(project, ".lopen"), 0o700))
+	s, dir := open(t)
+	require.NoError(t, s.SetHere(project, func(h *trust.Here) {
+		h.Keep()
+		h.Set("check", strictjson.Value(`""`))
+	}))
+	require.NoError(t, s.Approve(folder(project), trust.Command{Shell: "x"}))
+	require.NoError(t, os.CopyFS(project, os.DirFS(dir)))
+	require.NoError(t, os.Chmod(dir, 0o777)) // #nosec G302 -- as others may write it
+	t.Chdir(project)
+	s = at(t, dir)
+	var exposed *owner.Error
+	h, err := s.Here(project)
+	require.ErrorAs(t, err, &exposed)
+	require.Empty(t, h.Settings)
+	require.False(t, h.Same(h.Kept))
+	require.ErrorAs(t, s.SetHere(project, (*trust.Here).Keep), &exposed)
+	all, err := s.AllHere()
+	require.ErrorAs(t, err, &exposed)
+	require.Empty(t, all)
+	approvals, err := s.All()
+	require.ErrorAs(t, err, &exposed)
+	require.Empty(t, approvals)
+
+	// One file that others may write is not believed either, and is replaced.
+	require.NoError(t, os.Chmod(dir, 0o700)) // #nosec G302 -- a folder
+	files, err := filepath.Glob(filepath.Join(dir, "here", ".lopen", "*.json"))
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(files[0], 0o666)) // #nosec G302 -- as others may write it
+	s = at(t, dir)
+	h, err = s.Here(project)
+	require.ErrorAs(t, err, &exposed)
+	require.Empty(t, h.Settings)
+	require.NoError(t, s.SetHere(project, (*trust.Here).Keep))
+	h, err = s.Here(project)
+	require.NoError(t, err)
+	require.Empty(t, h.Settings)
+	require.True(t, h.Same(h.Kept))
+}
+
+// TestAllThatIsSaidAtOnceIsKept: the modules of a work begin together.
+func TestAllThatIsSaidAtOnceIsKept(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(project, ".lopen"), 0o700))
+	_, dir := open(t)
+	require.NoError(t, at(t, dir).SetHere(project, (*trust.Here).Keep))
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			module := fmt.Sprint("m", i)
+			if err := at(t, dir).SetHere(project, func(h *trust.Here) { h.Judged(module, "check "+module) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	h, err := at(t, dir).Here(project)
+	require.NoError(t, err)
+	for i := range 16 {
+		module := fmt.Sprint("m", i)
+		require.Equal(t, "check "+module, h.CheckOf(module))
+	}
 }

@@ -2,19 +2,14 @@ package trust
 
 import (
 	"fmt"
-	"os"
+	"io/fs"
 	"syscall"
 )
 
-// placeOf tells a folder from another one that lies in its place later: its inode number and its birth.
-func placeOf(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return ""
+// identity is a folder's inode number and its birth.
+func identity(_ string, info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return fmt.Sprintf("%d %d", st.Ino, st.Birthtimespec.Nano())
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%d %d", st.Ino, st.Birthtimespec.Nano())
+	return "folder"
 }

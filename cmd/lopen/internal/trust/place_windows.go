@@ -2,19 +2,14 @@ package trust
 
 import (
 	"fmt"
-	"os"
+	"io/fs"
 	"syscall"
 )
 
-// placeOf tells a folder from another one that lies in its place later: its birth.
-func placeOf(path string) string {
-	info, err := os.Lstat(path)
-	if err != nil || !info.IsDir() {
-		return ""
+// identity is a folder's birth.
+func identity(_ string, info fs.FileInfo) string {
+	if data, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
+		return fmt.Sprint(data.CreationTime.Nanoseconds())
 	}
-	data, ok := info.Sys().(*syscall.Win32FileAttributeData)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%d", data.CreationTime.Nanoseconds())
+	return "folder"
 }

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/owner"
+	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
@@ -37,11 +39,8 @@ type Store struct {
 	err error // why there are none, and none can be kept
 }
 
-// Open returns the approvals in a folder, which need not exist.
-func Open(dir string) *Store { return &Store{dir: dir} }
-
-// OpenDefault returns the approvals in [DefaultDir]. If that is not believed, each call says so.
-func OpenDefault(getenv func(string) string) (*Store, error) {
+// Open returns the approvals in [DefaultDir]. If that is not believed, each call says so.
+func Open(getenv func(string) string) (*Store, error) {
 	dir, err := DefaultDir(getenv)
 	var exposed *owner.Error
 	if err != nil && !errors.As(err, &exposed) {
@@ -133,23 +132,39 @@ func (s *Store) Approve(p Project, c Command) error {
 	if err != nil {
 		return err
 	}
-	r, err := read(path)
-	if err != nil && !errors.Is(err, errDamaged) {
-		return err
+	return s.alone(func() error {
+		r, err := read(path)
+		if err != nil && !errors.Is(err, errDamaged) {
+			return err
+		}
+		if r.find(c.equal) != nil {
+			return nil
+		}
+		r.Folder, r.Repository = p.Folder, p.Repository
+		r.Commands = append(r.Commands, approval{Command: c, ApprovedAt: time.Now().UTC().Truncate(time.Second)})
+		data, err := strictjson.MarshalLines(r)
+		if err != nil {
+			return fmt.Errorf("approve: %w", err)
+		}
+		return Replace(path, append(data, '\n'))
+	})
+}
+
+// alone calls fn while nobody else changes what is kept.
+func (s *Store) alone(fn func() error) error {
+	path := filepath.Join(s.dir, filepath.FromSlash(hereFolder))
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return fmt.Errorf("keep approvals: %w", err)
 	}
-	if r.find(c.equal) != nil {
-		return nil
-	}
-	r.Folder, r.Repository = p.Folder, p.Repository
-	r.Commands = append(r.Commands, approval{Command: c, ApprovedAt: time.Now().UTC().Truncate(time.Second)})
-	data, err := strictjson.MarshalLines(r)
+	dir, err := writer.OpenFS(path)
 	if err != nil {
-		return fmt.Errorf("approve: %w", err)
+		return fmt.Errorf("keep approvals: %w", err)
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("approve: %w", err)
+	lock, err := writer.LockWait(context.Background(), dir, ".lock", writer.OwnerOf(os.Getpid(), "lopen"))
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep approvals: %w", err), dir.Close())
 	}
-	return Replace(path, append(data, '\n'))
+	return errors.Join(fn(), lock.Unlock(), dir.Close())
 }
 
 // Approved returns c if the user approved exactly it for a project; else, of the
@@ -241,15 +256,9 @@ func (s *Store) each(fn func(path string, r record) error) error {
 
 // file returns the path of a project's file, and the project with the folder's real path.
 func (s *Store) file(p Project) (string, Project, error) {
-	if s.err != nil {
-		return "", p, s.err
-	}
-	folder, err := filepath.Abs(p.Folder)
-	if err == nil {
-		folder, err = filepath.EvalSymlinks(folder)
-	}
+	folder, err := s.folder(p.Folder)
 	if err != nil {
-		return "", p, fmt.Errorf("find the approvals of %s: %w", p.Folder, err)
+		return "", p, err
 	}
 	p.Folder = folder
 	return filepath.Join(s.dir, fileOf(p)), p, nil
@@ -270,14 +279,14 @@ const maxApprovals = 16 << 20
 var errDamaged = errors.New("the file of approvals is damaged and counts as empty")
 
 func read(path string) (record, error) {
+	var r record
 	data, err := owner.ReadFile(path, maxApprovals)
 	if errors.Is(err, os.ErrNotExist) {
-		return record{}, nil
+		return r, nil
 	}
 	if err != nil {
-		return record{}, fmt.Errorf("read approvals: %w", err)
+		return r, fmt.Errorf("read approvals: %w", err)
 	}
-	var r record
 	if err := strictjson.Unmarshal(data, &r); err != nil {
 		return record{}, fmt.Errorf("%w: %s: %w", errDamaged, path, err)
 	}

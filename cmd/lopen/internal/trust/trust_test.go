@@ -23,13 +23,29 @@ func approved(t *testing.T, s *trust.Store, p trust.Project, c trust.Command) bo
 	return found != nil
 }
 
+// at opens the approvals in a folder.
+func at(t *testing.T, dir string) *trust.Store {
+	t.Helper()
+	require.Equal(t, "lopen", filepath.Base(dir))
+	s, err := trust.Open(func(key string) string { return map[string]string{"XDG_STATE_HOME": filepath.Dir(dir)}[key] })
+	require.NoError(t, err)
+	return s
+}
+
+// open opens the approvals in a new folder.
+func open(t *testing.T) (s *trust.Store, dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "lopen")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	return at(t, dir), dir
+}
+
 func folder(path string) trust.Project { return trust.Project{Folder: path} }
 
 func TestApprovalIsExact(t *testing.T) {
 	t.Parallel()
 	project, other := t.TempDir(), t.TempDir()
-	dir := filepath.Join(t.TempDir(), "state", "lopen")
-	s := trust.Open(dir)
+	s, dir := open(t)
 	c := trust.Command{Argv: []string{"make", "test"}}
 	require.False(t, approved(t, s, folder(project), c))
 	require.NoError(t, s.Approve(folder(project), c))
@@ -46,7 +62,7 @@ func TestApprovalIsExact(t *testing.T) {
 		{project, trust.Command{Argv: []string{"make test"}}, false},
 		{other, c, false},
 	} {
-		require.Equal(t, q.want, approved(t, trust.Open(dir), folder(q.folder), q.c), "%s in %s", q.c, q.folder)
+		require.Equal(t, q.want, approved(t, at(t, dir), folder(q.folder), q.c), "%s in %s", q.c, q.folder)
 	}
 	link := filepath.Join(other, "link")
 	if os.Symlink(project, link) == nil {
@@ -58,7 +74,8 @@ func TestApprovalIsExact(t *testing.T) {
 // lies where it was.
 func TestApprovalIsTheRepositorys(t *testing.T) {
 	t.Parallel()
-	s, c := trust.Open(t.TempDir()), trust.Command{Shell: "make test"}
+	s, _ := open(t)
+	c := trust.Command{Shell: "make test"}
 	here, there := t.TempDir(), t.TempDir()
 	require.NoError(t, s.Approve(trust.Project{Folder: here, Repository: "one"}, c))
 	require.True(t, approved(t, s, trust.Project{Folder: there, Repository: "one"}, c), "moved")
@@ -72,7 +89,8 @@ func TestApprovalIsTheRepositorys(t *testing.T) {
 // newest one that fits is meant.
 func TestApprovedAsStored(t *testing.T) {
 	t.Parallel()
-	s, p := trust.Open(t.TempDir()), folder(t.TempDir())
+	s, _ := open(t)
+	p := folder(t.TempDir())
 	kept := func(c trust.Command) trust.Command {
 		c.Shell = strings.NewReplacer("first", "[x]", "second", "[x]").Replace(c.Shell)
 		return c
@@ -92,8 +110,8 @@ func TestApprovedAsStored(t *testing.T) {
 
 func TestListAndRevoke(t *testing.T) {
 	t.Parallel()
-	dir, a, b := t.TempDir(), t.TempDir(), t.TempDir()
-	s := trust.Open(dir)
+	a, b := t.TempDir(), t.TempDir()
+	s, dir := open(t)
 	all, err := s.All()
 	require.NoError(t, err)
 	require.Empty(t, all)
@@ -118,13 +136,13 @@ func TestListAndRevoke(t *testing.T) {
 func TestFilesAreTheUsersAlone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lopen")
-	require.NoError(t, trust.Open(dir).Approve(folder(t.TempDir()), trust.Command{Shell: "x"}))
+	require.NoError(t, at(t, dir).Approve(folder(t.TempDir()), trust.Command{Shell: "x"}))
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
-	files, err := os.ReadDir(dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
-	file, err := files[0].Info()
+	file, err := os.Stat(files[0])
 	require.NoError(t, err)
 	if os.PathSeparator == '/' {
 		require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
@@ -134,8 +152,8 @@ func TestFilesAreTheUsersAlone(t *testing.T) {
 
 func TestDamagedFileApprovesNothingAndIsReplaced(t *testing.T) {
 	t.Parallel()
-	dir, project := t.TempDir(), t.TempDir()
-	s := trust.Open(dir)
+	project := t.TempDir()
+	s, dir := open(t)
 	c := trust.Command{Shell: "x"}
 	require.NoError(t, s.Approve(folder(project), c))
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -151,11 +169,12 @@ func TestDamagedFileApprovesNothingAndIsReplaced(t *testing.T) {
 
 func TestManyApproveAtOnce(t *testing.T) {
 	t.Parallel()
-	dir, project := t.TempDir(), t.TempDir()
+	project := t.TempDir()
+	_, dir := open(t)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
-			s := trust.Open(dir)
+			s := at(t, dir)
 			if err := s.Approve(folder(project), trust.Command{Shell: fmt.Sprint(i)}); err != nil {
 				t.Error(err)
 			}
