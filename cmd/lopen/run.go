@@ -292,19 +292,6 @@ func (r *runCall) runModule(ctx context.Context, project string, store *lifecycl
 	return r.runLocked(ctx, project, store, values, where)
 }
 
-// busyInside refuses a run of the module whose run this command is part of.
-func (r *runCall) busyInside(project string) error {
-	if r.getenv("LOPEN_MODULE") != r.module {
-		return nil
-	}
-	for _, e := range r.above() {
-		if e.in(project) && e.agent == "" {
-			return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, e.session)}
-		}
-	}
-	return nil
-}
-
 // specPath is where a module's specification lies below the project's folder.
 func specPath(v *settings.Values, module string) string {
 	return filepath.ToSlash(filepath.Join(v.RequirementsDir, module, "SPECIFICATION.md"))
@@ -415,23 +402,6 @@ func (r *runCall) sayBegin(ui *pane, sess *lifecycle.Session, fresh bool, check 
 	}
 	if sess.State().Header().Worktree != nil {
 		ui.Say("it works in the work tree %s", shown(r.tree))
-	}
-}
-
-// warnPreflight warns of what may stop a run later, a disk that is nearly full, for one, and of what
-// git would replace. A work does that for all.
-func (r *runCall) warnPreflight(ctx context.Context, store *lifecycle.Store) {
-	if r.crew == nil {
-		r.warnOf(ctx, store)
-	}
-}
-
-func (a *app) warnOf(ctx context.Context, store *lifecycle.Store) {
-	if where := a.sendsTo(store.Project().Name()); where != "" {
-		fmt.Fprintf(a.stderr, "fleet: %s gets the sessions, plans and files\n", where)
-	}
-	for _, f := range append(store.Preflight(), a.trackedStore(ctx, store)...) {
-		fmt.Fprintf(a.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"strconv"
 
@@ -22,30 +23,35 @@ type before struct {
 	settings session.Settings // without those that commit, which are typed for each session
 }
 
-// runsBefore are those of the module's sessions that can be read, the newest first. store may be nil.
-func (r *runCall) runsBefore(store *lifecycle.Store) (all []before, err error) {
-	if store == nil {
-		return nil, nil
-	}
-	infos, err := store.List()
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range infos {
-		if info.ID.Module != r.module || info.Origin != session.OriginRun || info.Err != nil || len(all) == maxBefore {
-			continue
-		}
-		st, _, err := store.Read(info.ID)
-		if err != nil {
-			continue // a damaged session is reported where it matters
-		}
-		was := st.Header().Settings
-		was.Commit, was.Branch = false, false
-		if len(was.Command) > 0 {
-			all = append(all, before{info.ID, was})
+// runsBefore are those of the module's sessions that can be read, the newest first, each read when it is asked for. store may be nil.
+func (r *runCall) runsBefore(store *lifecycle.Store) (iter.Seq[before], error) {
+	var infos []lifecycle.Info
+	if store != nil {
+		var err error
+		if infos, err = store.List(); err != nil {
+			return nil, err
 		}
 	}
-	return all, nil
+	return func(yield func(before) bool) {
+		read := 0
+		for _, info := range infos {
+			if info.ID.Module != r.module || info.Origin != session.OriginRun || info.Err != nil {
+				continue
+			}
+			if read++; read > maxBefore {
+				return
+			}
+			st, _, err := store.Read(info.ID)
+			if err != nil {
+				continue // a damaged session is reported where it matters
+			}
+			was := st.Header().Settings
+			was.Commit, was.Branch = false, false
+			if len(was.Command) > 0 && !yield(before{info.ID, was}) {
+				return
+			}
+		}
+	}, nil
 }
 
 // remembered puts the settings of the session that is resumed between the flags and the variables, or
@@ -57,19 +63,23 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 		return nil, old, err
 	}
 	r.asBefore = nil
-	if len(old.Command) == 0 && len(runs) > 0 {
-		old, r.asBefore = runs[0].settings, &runs[0]
+	if len(old.Command) == 0 {
+		if r.asBefore = newest(runs); r.asBefore != nil {
+			old = r.asBefore.settings
+		}
 	}
-	was := asTexts(old)
-	r.keepJudged(store, was)
+	was, judged := asTexts(old), r.judgedBefore(store)
+	if judged != "" && was["check"] == "" && r.byAgent() {
+		was["check"] = judged // the agent may have moved the sessions away
+	}
 	values, err := r.settingsOf(store, was, r.flags)
-	if err == nil && old.Check != "" && values.Check == old.Check && !r.checkTyped {
+	if err == nil && values.Check == old.Check {
 		err = r.compareCheck(store, was, old.Check)
 	}
 	if err != nil || values.Check != "" || r.noCheck {
 		return values, old, err
 	}
-	if check := checkOf(runs, r.judgedBefore(store)); check != "" { // what once judged the module's tasks is not dropped silently
+	if check := checkOf(runs, judged); check != "" { // what once judged the module's tasks is not dropped silently
 		if r.checkTyped {
 			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
 				r.module, plain.Shell(check), r.module)}
@@ -80,9 +90,16 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	return values, old, err
 }
 
+func newest(runs iter.Seq[before]) *before {
+	for run := range runs {
+		return &run
+	}
+	return nil
+}
+
 // checkOf is the newest check of a module's sessions, or the noted one, whose sessions may be gone.
-func checkOf(runs []before, noted string) string {
-	for _, run := range runs {
+func checkOf(runs iter.Seq[before], noted string) string {
+	for run := range runs {
 		if run.settings.Check != "" {
 			return run.settings.Check
 		}
@@ -92,27 +109,31 @@ func checkOf(runs []before, noted string) string {
 
 // asTexts are the settings of a session as texts. One that never began has none.
 func asTexts(old session.Settings) map[string]string {
-	flags := map[string]string{}
+	texts := map[string]string{}
 	if len(old.Command) == 0 {
-		return flags
+		return texts
 	}
-	flags["unit"], flags["timeout"] = old.Unit, old.Timeout.String()
-	flags["failure_threshold"], flags["require_change"] = strconv.Itoa(old.FailureThreshold), strconv.FormatBool(old.RequireChange)
+	texts["unit"], texts["timeout"] = old.Unit, old.Timeout.String()
+	texts["failure_threshold"], texts["require_change"] = strconv.Itoa(old.FailureThreshold), strconv.FormatBool(old.RequireChange)
 	if old.IdleTimeout > 0 { // else nobody named one, and a run that nobody watches has its own
-		flags["idle_timeout"] = old.IdleTimeout.String()
+		texts["idle_timeout"] = old.IdleTimeout.String()
 	}
 	if old.Check != "" { // else a variable or the configuration may name one
-		flags["check"] = old.Check
+		texts["check"] = old.Check
 	}
-	return flags
+	return texts
 }
 
 // compareCheck notes what the settings name as the check where another one counts.
 func (r *runCall) compareCheck(store *lifecycle.Store, was map[string]string, check string) error {
+	r.otherCheck = ""
+	if check == "" || r.checkTyped {
+		return nil
+	}
 	without := maps.Clone(was)
 	delete(without, "check")
 	v, err := r.settingsOf(store, without, r.flags)
-	if r.otherCheck = ""; err == nil && v.Check != check {
+	if err == nil && v.Check != check {
 		r.otherCheck = v.Check
 	}
 	return err
@@ -124,18 +145,11 @@ func (r *runCall) judgedBefore(store *lifecycle.Store) string {
 	if store == nil || err != nil {
 		return ""
 	}
-	here, err := approvals.Here(store.Project().Name(), store.Path())
+	here, err := approvals.Here(store.Project().Name())
 	if err != nil {
 		return "" // the settings say what is wrong with it
 	}
 	return here.CheckOf(r.module)
-}
-
-// keepJudged has an agent, who may have moved the sessions away, judged by the check that the module had.
-func (r *runCall) keepJudged(store *lifecycle.Store, was map[string]string) {
-	if judged := r.judgedBefore(store); judged != "" && was["check"] == "" && r.byAgent() {
-		was["check"] = judged
-	}
 }
 
 // noteCheck notes what judges the module's tasks from now on, in the user's own state.
@@ -144,7 +158,7 @@ func (r *runCall) noteCheck(store *lifecycle.Store, check string) {
 	if err != nil || check == "" || r.byAgent() || r.judgedBefore(store) == check {
 		return
 	}
-	if err := approvals.SetHere(store.Project().Name(), store.Path(), func(h *trust.Here) { h.Judged(r.module, check) }); err != nil {
+	if err := approvals.SetHere(store.Project().Name(), func(h *trust.Here) { h.Judged(r.module, check) }); err != nil {
 		fmt.Fprintf(r.stderr, "warning: the check of %s is not noted: %v\n", r.module, err)
 	}
 }

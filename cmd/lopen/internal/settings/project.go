@@ -61,11 +61,11 @@ func (v *Values) project(from *Sources) error {
 		case k.rule == adds && isList:
 			v.put(k, append(slices.Clip(v.of(k).Interface().([]string)), list...), SourceProject)
 		case k.rule == setHere || k.rule == fills && mine:
-			if !v.isNoted(k, from, value) && !v.is(k, value) {
+			if v.isNoted(k, from, value) {
+				v.put(k, value, SourceHere)
+			} else if !v.is(k, value) {
 				ignore(k, "that is yours to say; "+setHereBy(k, value))
-				return
 			}
-			v.put(k, value, SourceHere)
 		case k.stricter == "":
 			v.put(k, value, SourceProject)
 		}

@@ -40,9 +40,9 @@ type Sources struct {
 // A Noted is a setting of the project's config.json as this user set it, with its value as it is there.
 // It is noted where the project cannot write.
 type Noted struct {
-	Value strictjson.Value `json:"value"`
-	Same  bool             `json:"-"` // whether it was set in this very .lopen, and not in one that lay in its place
-	Stays bool             `json:"-"` // whether it was set in this very folder
+	Value strictjson.Value
+	Same  bool // whether it was set in this very .lopen, and not in one that lay in its place
+	Stays bool // whether it was set in this very folder
 }
 
 // An Entry is a setting with its value, for showing.

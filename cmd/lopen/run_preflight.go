@@ -6,11 +6,42 @@ import (
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/repair"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/writer/plain"
 )
+
+// busyInside refuses a run of the module whose run this command is part of.
+func (r *runCall) busyInside(project string) error {
+	if r.getenv("LOPEN_MODULE") != r.module {
+		return nil
+	}
+	for _, e := range r.above() {
+		if e.in(project) && e.agent == "" {
+			return &loop.Exit{Code: loop.ExitBusy, Reason: fmt.Sprintf("module %s is being run by session %s, which this command is part of", r.module, e.session)}
+		}
+	}
+	return nil
+}
+
+// warnPreflight warns of what may stop a run later, a disk that is nearly full, for one, and of what
+// git would replace. A work does that for all.
+func (r *runCall) warnPreflight(ctx context.Context, store *lifecycle.Store) {
+	if r.crew == nil {
+		r.warnOf(ctx, store)
+	}
+}
+
+func (a *app) warnOf(ctx context.Context, store *lifecycle.Store) {
+	if where := a.sendsTo(store.Project().Name()); where != "" {
+		fmt.Fprintf(a.stderr, "fleet: %s gets the sessions, plans and files\n", where)
+	}
+	for _, f := range append(store.Preflight(), a.trackedStore(ctx, store)...) {
+		fmt.Fprintf(a.stderr, "warning: %s: %s: %s; %s\n", store.Path(), f.Name, f.Found, f.Mend)
+	}
+}
 
 // trackedStore says which files of .lopen git tracks: a checkout, a merge or a pull replaces them, ignored or not,
 // without a word. What git does not say is nothing.
