@@ -63,8 +63,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: a new session is run as the one before", "cmd/lopen/run_before.go",
-		"if len(old.Command) == 0 && len(runs) > 0 {",
-		"if false {",
+		"\tfor run := range runs {\n\t\treturn &run\n",
+		"\tfor run := range runs {\n\t\t_ = run\n\t\treturn nil\n",
 		"./cmd/lopen", "TestScripts/again",
 	},
 	{
@@ -110,7 +110,7 @@ var ofGuards = []mutant{
 		"./cmd/lopen", "TestWhatAnAgentRuns",
 	},
 	{
-		"run: what git tracks of the store is said", "cmd/lopen/run_replaced.go",
+		"run: what git tracks of the store is said", "cmd/lopen/run_preflight.go",
 		"if len(names) == 0 {",
 		"if true {",
 		"./cmd/lopen", "TestScripts/replaced",
@@ -176,16 +176,52 @@ var ofGuards = []mutant{
 		"./cmd/lopen", "TestAnAgentOfATurnIsRefused",
 	},
 	{
-		"store: each folder has an ignore file of its own", "lifecycle/store.go",
-		"\treturn writer.ReplaceFile(s.root(), name, []byte(all), filePerm)\n",
+		"store: each folder has an ignore file of its own", "writer/private/private.go",
+		"\treturn writer.ReplaceFile(dir, name, []byte(all), filePerm)\n",
 		"\treturn nil\n",
 		"./lifecycle", "TestPrivateFolders",
 	},
 	{
-		"store: folders that came with a clone are closed", "lifecycle/store.go",
+		"store: folders that came with a clone are closed", "writer/private/private.go",
 		"info.Mode().Perm()&0o077 == 0 ||",
 		"info.Mode().Perm() != 0 ||",
 		"./lifecycle", "TestPrivateFolders",
+	},
+	{
+		"store: what is no folder is not kept private", "writer/private/private.go",
+		"if !info.IsDir() {",
+		"if false {",
+		"./writer/private", "TestKeepTakesFoldersOnly",
+	},
+	{
+		"store: what is private costs no write", "writer/private/private.go",
+		"err == nil && string(data) == all {",
+		"false && err == nil && string(data) == all {",
+		"./writer/private", "TestKeepWritesOnce",
+	},
+	{
+		"trust: where others may write nothing is believed", "cmd/lopen/internal/trust/trust.go",
+		"\tif s.err != nil {\n\t\treturn s.err\n",
+		"\tif false {\n\t\treturn s.err\n",
+		"./cmd/lopen/internal/trust", "TestExposedStateSaysNothing",
+	},
+	{
+		"trust: nothing in the working directory stands in for the user's state", "cmd/lopen/internal/trust/here.go",
+		"\tif s.err != nil {\n\t\treturn \"\", s.err\n",
+		"\tif false {\n\t\treturn \"\", s.err\n",
+		"./cmd/lopen/internal/trust", "TestExposedStateSaysNothing",
+	},
+	{
+		"trust: a note that others may write is not believed", "cmd/lopen/internal/trust/here.go",
+		"data, err := owner.ReadFile(path, maxApprovals)",
+		"data, err := owner.ReadFile(path, maxApprovals)\n\tif raw, rerr := os.ReadFile(path); rerr == nil {\n\t\tdata, err = raw, nil\n\t}",
+		"./cmd/lopen/internal/trust", "TestExposedStateSaysNothing",
+	},
+	{
+		"trust: two who say something at once", "cmd/lopen/internal/trust/trust.go",
+		"return errors.Join(fn(), lock.Unlock(), dir.Close())",
+		"return errors.Join(lock.Unlock(), fn(), dir.Close())",
+		"./cmd/lopen/internal/trust", "TestAllThatIsSaidAtOnceIsKept",
 	},
 	{
 		"trust: another store in the same place", "cmd/lopen/internal/trust/here.go",
@@ -225,7 +261,7 @@ var ofGuards = []mutant{
 	},
 	{
 		"run: a check outlives the sessions that it judged", "cmd/lopen/run_before.go",
-		"checkOf(runs, r.judgedBefore(store)); check",
+		"checkOf(runs, judged); check",
 		"checkOf(runs, \"\"); check",
 		"./cmd/lopen", "TestScripts/again",
 	},
