@@ -70,6 +70,24 @@ var ofPlaces = []mutant{
 		"./cmd/lopen/internal/repo", "TestHooksOfAWorkTree",
 	},
 	{
+		"begin: the remotes of an agent take no hook away", "cmd/lopen/internal/repo/begin.go",
+		"case \"remote\":",
+		"case \"-\":",
+		"./cmd/lopen", "TestScripts/commit-begin",
+	},
+	{
+		"begin: the next run says what is not as at the one before", "cmd/lopen/run_commit.go",
+		"if here.Commits != \"\" {",
+		"if false {",
+		"./cmd/lopen", "TestScripts/commit-begin",
+	},
+	{
+		"begin: what is the same is not said again", "cmd/lopen/run_commit.go",
+		"h.Commits = now })",
+		"h.Commits = \"x\" })",
+		"./cmd/lopen", "TestScripts/commit-begin",
+	},
+	{
 		"begin: what Git LFS sets takes no hook away", "cmd/lopen/internal/repo/begin.go",
 		`return name == "access" || key == "lfs.repositoryformatversion"`,
 		`return name == "access"`,

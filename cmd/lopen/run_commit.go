@@ -44,7 +44,31 @@ func (c *committing) Begin(ctx context.Context, changed func(names []string)) er
 		}
 	}
 	r.begun, c.Repository = begun, c.From(begun, changed)
+	if r.tree == c.project {
+		r.sayOthers(c.project, begun.Sum())
+	}
 	return nil
+}
+
+// sayOthers says that git runs others than at the last run that committed to a project: an agent may have made them since.
+func (r *runCall) sayOthers(project, now string) {
+	approvals, err := r.approvals()
+	if err != nil {
+		return
+	}
+	here, err := approvals.Here(project)
+	if err != nil || here.Commits == now {
+		return // the settings say what is wrong with it
+	}
+	if here.Commits != "" {
+		fmt.Fprintln(r.stderr, "warning: hooks, filters, attributes or names of git are not those of the last run with --commit; they run now: see git config --list, and the hooks")
+	}
+	if !r.byAgent() {
+		err = approvals.SetHere(project, func(h *trust.Here) { h.Commits = now })
+	}
+	if err != nil {
+		r.logger.Info().Err(err).Msg("what git runs is not noted")
+	}
 }
 
 // openRepository opens the repository of a folder. Once a run has begun, git runs there what it ran then.

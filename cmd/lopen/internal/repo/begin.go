@@ -3,9 +3,12 @@ package repo
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,12 +84,15 @@ func (r *Repository) Begin(ctx context.Context) (*Begin, error) {
 	return b, b.readHooks(ctx, now)
 }
 
-// harmless says of a key of the configuration that it runs nothing, and that git or Git LFS sets it by itself.
+// harmless says of a key of the configuration that it runs nothing when git commits or makes a work tree, and that git,
+// Git LFS, gh, or an agent at its usual work sets it.
 func harmless(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
 	switch name := key[strings.LastIndexByte(key, '.')+1:]; section {
-	case "branch":
+	case "branch", "pull", "advice", "color":
 		return true
+	case "remote":
+		return slices.Contains([]string{"url", "pushurl", "fetch", "tagopt", "prune", "gh-resolved"}, name)
 	case "submodule":
 		return name == "url" || name == "active"
 	case "lfs":
@@ -94,6 +100,15 @@ func harmless(key string) bool {
 	default:
 		return slices.Contains([]string{"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse", "extensions.worktreeconfig"}, key)
 	}
+}
+
+// Sum is the same for two Begins where git runs the same for both.
+func (b *Begin) Sum() string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(b.parts)) {
+		fmt.Fprintf(sum, "%q %q\n", name, b.parts[name])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // path returns the path that a key of the configuration names, by default other.

@@ -22,7 +22,8 @@ type Here struct {
 	Told     string           `json:"told,omitempty"`     // the store of which they were told how to
 	Settings map[string]Noted `json:"settings,omitempty"` // by name
 
-	Checks map[string]string `json:"checks,omitempty"` // what judged the tasks of each module last, in the store of Kept
+	Checks  map[string]string `json:"checks,omitempty"`  // what judged the tasks of each module last, in the store of Kept
+	Commits string            `json:"commits,omitempty"` // what git ran at the last run that committed
 
 	now, place string // the store and the folder that are there
 }
