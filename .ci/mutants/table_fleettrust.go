@@ -113,8 +113,28 @@ var ofFleetTrust = []mutant{
 		"./cmd/lopen", "TestHostileRows/a_plan_with_NUL",
 	},
 	{
+		"fleettrust: a plan that is nested too deep is not written", "lifecycle/fleet/plans.go",
+		"		_, err = tasks.Reconcile(", "		_, _ = tasks.Reconcile(",
+		"./cmd/lopen", "TestScripts/fleet-plan",
+	},
+	{
+		"fleettrust: a plan without a task is not written", "lifecycle/fleet/plans.go",
+		"		err = errors.New(\"it has no task\")\n", "		err = nil\n",
+		"./cmd/lopen", "TestScripts/fleet-plan",
+	},
+	{
+		"fleettrust: a session comes without the plan that no run can work with", "lifecycle/fleet/source.go",
+		"	case errors.As(err, &unusable):\n", "	case errors.As(err, &unusable) && s == nil:\n",
+		"./cmd/lopen", "TestScripts/fleet-plan",
+	},
+	{
+		"fleettrust: a module of the fleet runs by the plan here", "cmd/lopen/work_fleet.go",
+		"		err = nil // the run says so, and goes by the plan here\n", "",
+		"./cmd/lopen", "TestScripts/fleet-plan",
+	},
+	{
 		"fleettrust: what a plan's error quotes is a line", "lifecycle/fleet/plans.go",
-		"shown(err.Error(), maxExplained)) // it may quote the plan", "err.Error())",
+		"shown(e.Err.Error(), maxExplained)) // it may quote the plan", "e.Err.Error())",
 		"./cmd/lopen", "TestHostileRows/a_plan_with_front_matter",
 	},
 	{

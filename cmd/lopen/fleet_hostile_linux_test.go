@@ -33,7 +33,7 @@ type hostileRow struct {
 
 var hostileRows = map[string]hostileRow{
 	"nothing":                     {list: "auth-", run: "goes on", pull: "from"},
-	"a plan of 100 MB":            {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] task' || chr(10), 9100000), 'UTF8')`, run: `the plan of auth in the fleet, revision [0-9]+ by .*, has 100100000 bytes`, pull: "has 100100000 bytes: a plan in a fleet has at most"},
+	"a plan of 100 MB":            {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] task' || chr(10), 9100000), 'UTF8')`, run: `the plan of auth in the fleet, revision [0-9]+ by .*: it has 100100000 bytes`, pull: "has 100100000 bytes: a plan in a fleet has at most"},
 	"a plan of many lines":        {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] a' || chr(10), 130000), 'UTF8')`, pull: "has 1040000 bytes: a plan in a fleet has at most 1048576 bytes and 50000 lines"},
 	"a plan as large as may be":   {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] a' || chr(10) || chr(10) || '# h' || chr(10) || chr(10), 12400), 'UTF8')`},
 	"a plan with NUL":             {sql: `UPDATE lopen_data.plans SET bytes = '\x2d205b205d206100620a'`, run: "line 1: a NUL byte", pull: "line 1: a NUL byte"},

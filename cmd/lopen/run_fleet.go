@@ -168,16 +168,30 @@ func (r *runCall) newerPlan(ctx context.Context, store *lifecycle.Store) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
-	changed, err := r.fleet.PullPlan(ctx, store, r.module)
+	changed, err := r.takePlan(ctx, r.fleet, store, r.module)
 	switch conflict := (*fleet.ConflictError)(nil); {
 	case errors.As(err, &conflict):
 		fmt.Fprintf(r.stderr, "warning: %v, and here as well; the run goes by the one here: lopen plan push %s says how they differ\n", err, r.module)
-	case err != nil && !errors.Is(err, fleet.ErrNotFound):
+	case err != nil:
 		fmt.Fprintf(r.stderr, "warning: the plan of the fleet is not taken: %s\n", fleet.Explain(err))
 	case changed:
 		fmt.Fprintf(r.stderr, "plan of %s: as the fleet has it\n", r.module)
 	}
 	return nil
+}
+
+// takePlan makes the plan of the fleet the one of a module here. If the fleet has none, or one that no run can work
+// with, which is said, the plan here stays.
+func (a *app) takePlan(ctx context.Context, f *fleet.Fleet, store *lifecycle.Store, module string) (changed bool, err error) {
+	changed, err = f.PullPlan(ctx, store, module)
+	switch unusable := (*fleet.PlanError)(nil); {
+	case errors.As(err, &unusable):
+		fmt.Fprintf(a.stderr, "warning: the plan of the fleet is not taken: %s\n", fleet.Explain(err))
+		return false, nil
+	case errors.Is(err, fleet.ErrNotFound):
+		return false, nil
+	}
+	return changed, err
 }
 
 // wantsElsewhere asks whether to continue a session of another machine here; auto_resume answers

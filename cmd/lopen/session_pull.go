@@ -59,13 +59,13 @@ here after another machine took the session is kept as a session of its own, whi
 
 // pull brings a session with the plan of its module, and says what it did.
 func (a *app) pull(ctx context.Context, f *fleet.Fleet, store *lifecycle.Store, x *fleet.Found) (session.ID, error) {
-	changed, err := f.PullPlan(ctx, store, x.ID.Module)
+	changed, err := a.takePlan(ctx, f, store, x.ID.Module)
 	var conflict *fleet.ConflictError
 	switch {
 	case errors.As(err, &conflict):
 		return x.ID, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%v, and here as well\n  how they differ:       lopen plan push %s\n  take the fleet's plan: move %s away, and pull again",
 			err, x.ID.Module, lifecycle.PlanPath(x.ID.Module))}
-	case err != nil && !errors.Is(err, fleet.ErrNotFound):
+	case err != nil:
 		return x.ID, err
 	}
 	p, err := f.Pull(ctx, store, x)

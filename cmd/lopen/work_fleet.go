@@ -140,6 +140,9 @@ func (w *fleetWork) one(ctx context.Context, m *member, claim *fleet.Claim) {
 		}
 	}()
 	_, err := w.fleet.PullPlan(ctx, w.store, m.module)
+	if errors.As(err, new(*fleet.PlanError)) {
+		err = nil // the run says so, and goes by the plan here
+	}
 	var conflict *fleet.ConflictError
 	if errors.As(err, &conflict) {
 		m.err = &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%v, and here as well: lopen plan push %s says how they differ", err, m.module)}

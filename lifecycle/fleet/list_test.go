@@ -62,7 +62,7 @@ func TestPlanIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	execute(t, url, "UPDATE lopen_data.plans SET bytes = $1, revision = 7", []byte(large))
 	p, err := a.Plan(t.Context(), "auth")
-	require.ErrorContains(t, err, "the plan of auth in the fleet, revision 7 by a, has 1060510 bytes")
+	require.ErrorContains(t, err, "the plan of auth in the fleet, revision 7 by a: it has 1060510 bytes")
 	require.Empty(t, p.Bytes)
 	_, err = a.PullPlan(t.Context(), a.store, "auth")
 	require.ErrorContains(t, err, "has 1060510 bytes")

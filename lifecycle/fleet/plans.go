@@ -15,6 +15,8 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/tasks"
 	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -50,6 +52,18 @@ func (p *Plan) scan(from pgx.Row, more ...any) error {
 	return misread("plans", err)
 }
 
+// A PlanError is returned for a plan of the fleet that no run can work with. It is not written here.
+type PlanError struct {
+	Plan // without its bytes
+	Err  error
+}
+
+func (e *PlanError) Error() string {
+	return fmt.Sprintf("the plan of %s in the fleet, revision %d by %s: %s", e.Module, e.Revision, e.Host, shown(e.Err.Error(), maxExplained)) // it may quote the plan
+}
+
+func (e *PlanError) Unwrap() error { return e.Err }
+
 // errTooLarge means that a plan is larger than one of a fleet may be.
 var errTooLarge = fmt.Errorf("a plan in a fleet has at most %d bytes and %d lines", maxPlan, maxPlanLines)
 
@@ -59,20 +73,30 @@ func scanPlan(from pgx.Row) (p Plan, err error) {
 		return p, err
 	}
 	if p.Bytes == nil && size > 0 || !fits(p.Bytes) {
-		p.Bytes, err = nil, fmt.Errorf("the plan of %s in the fleet, revision %d by %s, has %d bytes: %w", p.Module, p.Revision, p.Host, size, errTooLarge)
+		p.Bytes = nil
+		err = &PlanError{p, fmt.Errorf("it has %d bytes: %w", size, errTooLarge)}
 	}
 	return p, err
 }
 
-// parsed returns the plan as one that is written here: none that the next run could not read.
-func (p *Plan) parsed() (*plan.Plan, error) {
+// usable returns the plan as one that a run can work with. Only such a plan is written here: it is checked as
+// the run checks it that reads it. The error is a [*PlanError].
+func (p *Plan) usable() (*plan.Plan, error) {
 	now := plan.Parse(p.Bytes)
 	err := now.Usable()
 	if err == nil {
 		_, err = now.Turn()
 	}
+	if err == nil && len(now.Tasks()) == 0 {
+		err = errors.New("it has no task")
+	}
+	if err == nil {
+		_, err = tasks.Reconcile(session.Blank(session.ID{Module: p.Module}), now, tasks.Between)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the plan of %s in the fleet, revision %d by %s: %s", p.Module, p.Revision, p.Host, shown(err.Error(), maxExplained)) // it may quote the plan
+		without := *p
+		without.Bytes = nil
+		return nil, &PlanError{without, err}
 	}
 	return now, nil
 }
@@ -104,8 +128,8 @@ func (f *Fleet) Plans(ctx context.Context) (all []Plan, err error) {
 	return all, err
 }
 
-// Plan returns the plan of a module. The error wraps ErrNotFound if the fleet has none. One that is too large
-// is an error, and all of it but its bytes is returned as well.
+// Plan returns the plan of a module. The error wraps ErrNotFound if the fleet has none. It is a [*PlanError] for one
+// that is too large, and all of it but its bytes is returned as well.
 func (f *Fleet) Plan(ctx context.Context, module string) (p Plan, err error) {
 	err = f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) (err error) {
 		p, err = scanPlan(c.QueryRow(ctx, `SELECT `+planColumns+` FROM lopen_data.plans WHERE project = $1 AND module = $2`, inBinary, f.opts.Project, module))
@@ -241,14 +265,14 @@ func (f *Fleet) swap(ctx context.Context, store *lifecycle.Store, module string,
 
 // PullPlan makes the plan of the fleet the one of a module here. One here that was changed since the
 // two were the same stays, and the error is a [*ConflictError], unless it differs in boxes and marks
-// alone: those follow from what was done, and the fleet knows of more. changed says that the plan here
-// is another one now.
+// alone: those follow from what was done, and the fleet knows of more. With a plan there that no run can
+// work with, a [*PlanError], the one here stays as well. changed says that the plan here is another one now.
 func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module string) (changed bool, err error) {
 	there, err := f.Plan(ctx, module)
 	if err != nil {
 		return false, err
 	}
-	next, err := there.parsed()
+	next, err := there.usable()
 	if err != nil {
 		return false, err
 	}

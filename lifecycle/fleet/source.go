@@ -297,16 +297,19 @@ func (s *source) small() (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// plan adds the plan of a module.
+// plan adds the plan of a module, if it is one that a run can work with. The session comes without it as well.
 func (s *source) plan(module string) error {
 	p, err := s.f.Plan(s.ctx, module)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
 	if err == nil {
-		_, err = p.parsed()
+		_, err = p.usable()
 	}
-	if err != nil {
+	switch unusable := (*PlanError)(nil); {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case errors.As(err, &unusable):
+		s.f.opts.Logger.Info().Err(err).Msg("the plan does not come with the session")
+		return nil
+	case err != nil:
 		return err
 	}
 	sum := folder.SHA256(p.Bytes)
