@@ -186,7 +186,7 @@ func (a *app) takePlan(ctx context.Context, f *fleet.Fleet, store *lifecycle.Sto
 	changed, err = f.PullPlan(ctx, store, module)
 	switch unusable := (*fleet.PlanError)(nil); {
 	case errors.As(err, &unusable):
-		fmt.Fprintf(a.stderr, "warning: the plan of the fleet is not taken: %s\n", fleet.Explain(err))
+		fmt.Fprintf(a.stderr, "warning: the plan of the fleet is not taken: %v\n", unusable)
 		return false, nil
 	case errors.Is(err, fleet.ErrNotFound):
 		return false, nil
