@@ -100,8 +100,8 @@ var ofText = []mutant{
 	},
 	{
 		"redact: a block of YAML is a value", "lifecycle/redact/assign.go",
-		"ok && b[i] == ':' {",
-		"ok && b[i] == '!' {",
+		"blockScalar(b, at); ok {",
+		"blockScalar(b, at); false && ok {",
 		"./lifecycle/redact", "TestFormsThatPeopleHave",
 	},
 	{
@@ -112,14 +112,14 @@ var ofText = []mutant{
 	},
 	{
 		"redact: a column below a header with bars", "lifecycle/redact/table.go",
-		"kinds := secretCells(lineAt(b, lineBegin(b, begin-1)))",
-		"kinds := secretCells(nil)",
+		"kinds := secretCells(b[header.word:header.end])",
+		"kinds := secretCells(b[header.end:header.end])",
 		"./lifecycle/redact", "TestFormsThatPeopleHave",
 	},
 	{
 		"redact: a column below a header in capitals", "lifecycle/redact/table.go",
-		"	columns := secretColumns(header)\n",
-		"	columns := secretColumns(nil)\n",
+		"columns := secretColumns(b[l.text:l.end], l.indent())",
+		"columns := secretColumns(nil, l.indent())",
 		"./lifecycle/redact", "TestFormsThatPeopleHave",
 	},
 	{
@@ -127,6 +127,54 @@ var ofText = []mutant{
 		"return technical(value) || isCode(value)",
 		"return false || isCode(value)",
 		"./lifecycle/redact", "TestStays",
+	},
+	{
+		"redact: a line has a number before it", "lifecycle/redact/line.go",
+		"text <= last {",
+		"text < 0 {",
+		"./lifecycle/redact", "TestFormsBehindMarks",
+	},
+	{
+		"redact: a sign of a diff is indentation", "lifecycle/redact/line.go",
+		"		l.word++\n",
+		"		_ = l.word\n",
+		"./lifecycle/redact", "TestFormsBehindMarks",
+	},
+	{
+		"redact: a key goes on behind the numbers of lines", "lifecycle/redact/pem.go",
+		"i = lineOf(b, i).below(b).word\n",
+		"i++\n",
+		"./lifecycle/redact", "TestFormsBehindMarks",
+	},
+	{
+		"redact: PASS is the result of a test", "lifecycle/redact/ordinary.go",
+		"return string(name) == \"PASS\"",
+		"return false",
+		"./lifecycle/redact", "TestOrdinaryOutputStays",
+	},
+	{
+		"redact: PASS is a name as well", "lifecycle/redact/ordinary.go",
+		"	return called && run(",
+		"	return called || run(",
+		"./lifecycle/redact", "TestPassIsAName",
+	},
+	{
+		"redact: a folder is no password", "lifecycle/redact/name.go",
+		" && !isPath(value)",
+		"",
+		"./lifecycle/redact", "TestOrdinaryOutputStays",
+	},
+	{
+		"redact: a version is no password", "lifecycle/redact/name.go",
+		" && !isPath(value) && !isMeasure(value)",
+		" && !isPath(value)",
+		"./lifecycle/redact", "TestOrdinaryOutputStays",
+	},
+	{
+		"redact: a path in a language is no name", "lifecycle/redact/assign.go",
+		"(inPath(b, i) || ",
+		"(false || ",
+		"./lifecycle/redact", "TestOrdinaryOutputStays",
 	},
 	{
 		"redact: a key that has begun is open", "lifecycle/redact/open.go",

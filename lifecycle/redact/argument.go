@@ -137,7 +137,7 @@ func isExample(value []byte) bool {
 // matchNetrc is called at "password ": machine host login name password value.
 func matchNetrc(b []byte, i int) (span, int) {
 	before := b[max(0, i-maxCommand):i]
-	if i == 0 || b[i-1] > ' ' || !bytes.Contains(before, []byte("login ")) ||
+	if i == 0 || b[i-1] > ' ' && !beginsLine(b, i) || !bytes.Contains(before, []byte("login ")) ||
 		!bytes.Contains(before, []byte("machine ")) && !bytes.Contains(before, []byte("default ")) {
 		return span{}, i + 1
 	}
@@ -149,7 +149,7 @@ func matchNetrc(b []byte, i int) (span, int) {
 // matchSet is called at "ENV ", "setenv " and "set ": ENV NAME value of a Dockerfile,
 // and the shells that need no sign. A name is in capitals: prose sets tokens too.
 func matchSet(b []byte, i int) (span, int) {
-	if i > 0 && dash[b[i-1]] {
+	if i > 0 && dash[b[i-1]] && !beginsLine(b, i) {
 		return span{}, i + 1
 	}
 	at := run(b, i, letters, -1) + 1

@@ -14,16 +14,22 @@ const maxQuoted = 4096
 func matchAssignment(b []byte, i int) (span, int) {
 	name := nameBefore(b, i)
 	kind := nameKind(name)
-	if kind == "" || string(name) == "PASS" && bytes.HasSuffix(b[:i], []byte("--- PASS")) { // a test of Go
+	if kind == "" || b[i] == ':' && (inPath(b, i) || isResult(name) && reportsResult(b, i)) {
 		return span{}, i + 1
 	}
-	if from, to, ok := blockScalar(b, i+1); ok && b[i] == ':' {
-		if !blockSecret(kind, b[from:to]) {
-			return span{}, i + 1
+	at := i + 1
+	if b[i] == ':' {
+		if from, to, value, ok := blockScalar(b, at); ok {
+			if _, _, ok = secretIn(kind, value, true); !ok || to == 0 {
+				return span{}, at
+			}
+			return span{start: from, end: to, rank: rankContext, kind: kind}, to
 		}
-		return span{start: from, end: to, rank: rankContext, kind: kind}, to
+		if at = properties(b, at); isTag(b, at) {
+			return span{}, at
+		}
 	}
-	from, to, quoted := valueAfter(b, i+1, kind)
+	from, to, quoted := valueAfter(b, at, kind)
 	return hideValue(b, i, from, to, kind, quoted)
 }
 
@@ -57,7 +63,7 @@ func nameBefore(b []byte, i int) []byte {
 		end = skipBack(b, end, beforeType, maxGap)
 		name = nameAt(b, &end)
 	case "value":
-		end = skipBack(b, end, beforeValue, maxGap)
+		end = skipBack(b, lineStart(b, end), beforeValue, maxGap)
 		name = nameAt(b, &end)
 	}
 	return name
@@ -137,14 +143,19 @@ func matchElement(b []byte, i int) (span, int) {
 	}
 	from := i + 1
 	for n := 0; n < maxGap && from < len(b) && b[from] <= ' ' && b[from] != mark; n++ {
-		from++
+		if b[from] == '\n' {
+			from = lineOf(b, from).below(b).word
+		} else {
+			from++
+		}
 	}
 	text := b[from:min(len(b), from+maxQuoted)]
 	end := bytes.IndexByte(text, '<')
 	if end < 0 { // the rest comes later
 		end = runUntil(text, 0, lineEnd)
 	}
-	text = bytes.TrimRight(text[:end], " \t\r\n")
+	text = text[:lineStart(b, from+end)-from]
+	text = bytes.TrimRight(text, " \t\r\n")
 	return hideValue(b, i, from, from+len(text), kind, true)
 }
 
@@ -196,15 +207,25 @@ func setter(name []byte) bool {
 	return true
 }
 
-// matchForm is called at a quotation mark before an empty line: name="password" of a part of a form, and its value below.
+// matchForm is called at a quotation mark at the end of a line: name="password" of a part of a form, which an empty line
+// and its value follow.
 func matchForm(b []byte, i int) (span, int) {
 	end := i
 	kind := nameKind(nameAt(b, &end))
 	if kind == "" || kind == "cookie" || end == 0 || b[end-1] != '"' || !bytes.HasSuffix(b[:end-1], []byte("name=")) {
 		return span{}, i + 1
 	}
-	from := i + len("\"\r\n\r\n")
-	return hideValue(b, i, from, runUntil(b, from, lineEnd), kind, true)
+	l := lineOf(b, i)
+	signed := l.word > l.text
+	if l = l.below(b); l.word < l.end {
+		return span{}, i + 1
+	}
+	l = l.below(b)
+	from := l.text
+	if signed {
+		from = l.word
+	}
+	return hideValue(b, i, from, runUntil(b[:l.end], from, lineEnd), kind, true)
 }
 
 // runUntil returns the end of the run, from i on, of bytes that are not in c.

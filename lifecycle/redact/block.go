@@ -2,51 +2,59 @@ package redact
 
 import "bytes"
 
-// blockScalar returns the text of a block scalar of YAML whose sign ends at b[i]: "|" or ">", perhaps with how it is
-// indented and ended and a comment, and behind that lines that are indented more than the one of the name. ok is
-// false where there is none.
-func blockScalar(b []byte, i int) (from, to int, ok bool) {
-	at := run(b, i, blank, maxGap)
+// blockScalar returns where the text of a block scalar of YAML stands whose name has its sign before b[i], and its
+// lines joined: "|" or ">", perhaps with how it is indented and ended and a comment, and behind that lines that are
+// indented more than the one of the name. ok is false where no block begins, and to is 0 where it is empty.
+func blockScalar(b []byte, i int) (from, to int, value []byte, ok bool) {
+	at := run(b, properties(b, i), blank, maxGap)
 	if at == len(b) || b[at] != '|' && b[at] != '>' {
-		return 0, 0, false
+		return 0, 0, nil, false
 	}
 	at = run(b, at+1, blockSign, 3)
-	if at = run(b, at, blank, maxGap); at < len(b) && b[at] == '#' {
-		at = runUntil(b, at, lineEnd)
+	l := lineOf(b, i-1)
+	if at = run(b, at, blank, maxGap); at < l.end && b[at] != '#' {
+		return 0, 0, nil, false
 	}
-	if at < len(b) && b[at] == '\r' {
-		at++
-	}
-	if at >= len(b) || b[at] != '\n' {
-		return 0, 0, false
-	}
-	most := indent(b, lineBegin(b, i))
-	for at++; at < len(b) && at-i < maxQuoted; {
-		line := lineAt(b, at)
-		text := bytes.TrimRight(line, " \t\r")
-		if in := indent(b, at); len(text) > 0 {
-			if in <= most {
-				break
-			}
-			if from == 0 {
-				from = at + in
-			}
-			to = at + len(text)
+	most := l.indent()
+	for l = l.below(b); l.at < len(b) && l.at-i < maxQuoted; l = l.below(b) {
+		text := bytes.TrimRight(b[l.word:l.end], " \t")
+		if len(text) == 0 {
+			continue
 		}
-		at += len(line) + 1
+		if l.indent() <= most {
+			break
+		}
+		if to == 0 {
+			from = l.word
+		}
+		to = l.word + len(text)
+		value = append(value, bare(text)...)
 	}
-	return from, to, from > 0
+	return from, to, value, true
 }
 
-// indent is how far the line from b[at] on is indented.
-func indent(b []byte, at int) int { return run(b, at, blank, -1) - at }
-
-// blockSecret decides about the text of a block scalar of that kind. Several lines are one value, cut into lines.
-func blockSecret(kind string, text []byte) bool {
-	var joined []byte
-	for line := range bytes.Lines(bare(text)) {
-		joined = append(joined, bytes.TrimSpace(line)...)
+// properties returns where the anchor and the type of a value of YAML end that stand behind b[i]: &name !!str.
+func properties(b []byte, i int) int {
+	for range 2 {
+		at := run(b, i, blank, maxGap)
+		if at == i || at+2 >= len(b) || b[at] != '&' && (b[at] != '!' || b[at+1] != '!') {
+			break
+		}
+		end := run(b, at+2, dash, maxName)
+		if end == len(b) || !blank[b[end]] {
+			break
+		}
+		i = end
 	}
-	_, _, ok := secretIn(kind, joined, true)
-	return ok
+	return i
+}
+
+// isTag reports whether the value behind b[i] has a tag that says where it comes from: !Ref Name, !secret name.
+func isTag(b []byte, i int) bool {
+	at := run(b, i, blank, maxGap)
+	if at == len(b) || b[at] != '!' {
+		return false
+	}
+	end := run(b, at+1, alphabet, maxName)
+	return end > at+1 && end < len(b) && blank[b[end]]
 }

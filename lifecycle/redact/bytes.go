@@ -23,6 +23,7 @@ var (
 	hex       = classOf("09afAF", "")
 	upperNum  = classOf("AZ09", "")
 	alnum     = classOf("AZaz09", "")
+	alphabet  = classOf("AZaz", "")
 	word      = classOf("AZaz09", "_")
 	dash      = classOf("AZaz09", "_-")
 	dotted    = classOf("AZaz09", "_-.")
@@ -72,6 +73,19 @@ var (
 	selector = classOf("AZaz09", "_.")
 	// blockSign is how a block scalar of YAML is indented and ended.
 	blockSign = classOf("09", "+-")
+	// testName is what the name of a test is made of, timeChar a time before it; pathBegin begins a path and pathChar is in one.
+	testName  = classOf("AZaz09", "_-.:/\\[]#@+")
+	timeChar  = classOf("09", " :.,-/[]TZ")
+	pathBegin = classOf("", "./~")
+	pathChar  = classOf("AZaz09", "_-.+@/\\:~")
+	slash     = classOf("", "/\\")
+	// versionBegin and versionEnd stand around the numbers of a version.
+	versionBegin = classOf("", "^~<>=v")
+	versionEnd   = classOf("AZaz09", ".-+")
+	// markEnd ends what a tool shows before a line, the first two of these an arrow and a bar.
+	markEnd = classOf("09", "\x92\x82:-+<>\t")
+	// fileEnd ends the name of a file before a line.
+	fileEnd = classOf("\x00\x00\x01 ", ":\"'`<>|=(){}")
 	// lineEnd ends a header's value.
 	lineEnd = classOf("", "\r\n\"'`")
 	// parameter is what a terminal's control sequence has before its letter.

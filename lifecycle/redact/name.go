@@ -158,7 +158,7 @@ func secretIn(kind string, value []byte, quoted bool) (from, to int, ok bool) {
 	}
 	switch kind {
 	case "password":
-		return 0, to, likePassword(value, quoted)
+		return 0, to, likePassword(value, quoted) && !isPath(value) && !isMeasure(value)
 	case "aws-secret-key":
 		return 0, to, len(value) >= 16 && mixed(value)
 	case "auth":
@@ -166,7 +166,7 @@ func secretIn(kind string, value []byte, quoted bool) (from, to int, ok bool) {
 	case "cookie":
 		return cookieIn(value)
 	}
-	return 0, to, randomToken(value) || isUUID(value)
+	return 0, to, (randomToken(value) || isUUID(value)) && !isMeasure(value)
 }
 
 // userAndPassword reports whether value is the base64 of user:password.

@@ -38,14 +38,16 @@ func openKey(text []byte) int {
 }
 
 // lastLines calls fn with the lines of a text, the last one first, until it returns false or so many bytes were
-// looked at.
-func lastLines(text []byte, most int, fn func(at int, line []byte) bool) {
+// looked at. Lines end with a newline that is not escaped.
+func lastLines(text []byte, most int, fn func(l line) bool) {
 	for end := len(text); end > max(0, len(text)-most); {
-		at := bytes.LastIndexByte(text[:end-1], '\n') + 1
-		if !fn(at, bytes.TrimRight(text[at:end], "\r\n")) {
+		l := line{at: bytes.LastIndexByte(text[:end-1], '\n') + 1}
+		end = l.at
+		l.findEnd(text, false)
+		l.findText(text, l.end)
+		if !fn(l) {
 			return
 		}
-		end = at
 	}
 }
 
@@ -53,14 +55,14 @@ func lastLines(text []byte, most int, fn func(at int, line []byte) bool) {
 func openBlock(text []byte) (open int) {
 	open = -1
 	least := maxQuoted // indentation of the lines below
-	lastLines(text, maxQuoted, func(at int, line []byte) bool {
-		in := indent(line, 0)
-		if in == len(line) {
+	lastLines(text, maxQuoted, func(l line) bool {
+		if l.word == l.end {
 			return true
 		}
+		in, line := l.indent(), text[l.text:l.end]
 		if sign := bytes.LastIndexByte(line, ':'); in < least && sign >= 0 && nameKind(nameBefore(line, sign)) != "" {
-			if _, _, ok := blockScalar(append(bytes.Clone(line), "\n"+string(bytes.Repeat([]byte(" "), in+1))+"x"...), sign+1); ok {
-				open = at
+			if _, _, _, ok := blockScalar(line, sign+1); ok {
+				open = l.at
 			}
 		}
 		least = min(least, in)
@@ -73,17 +75,18 @@ func openBlock(text []byte) (open int) {
 func openTable(text []byte) (open int) {
 	open = -1
 	var below []byte
-	lastLines(text, maxTable, func(at int, line []byte) bool {
-		if len(bytes.TrimSpace(line)) == 0 {
+	lastLines(text, maxTable, func(l line) bool {
+		if l.word == l.end {
 			return false
 		}
+		line := text[l.word:l.end]
 		if below == nil || isRule(below) {
 			if bytes.IndexByte(line, '|') >= 0 && len(secretCells(line)) > 0 {
-				open = at
+				open = l.at
 			}
 		}
-		if len(secretColumns(line)) > 0 {
-			open = at
+		if len(secretColumns(line, 0)) > 0 {
+			open = l.at
 		}
 		below = line
 		return true
@@ -95,12 +98,12 @@ func openTable(text []byte) (open int) {
 // a variable above its value, words of a netrc.
 func openName(text []byte) (open int) {
 	open = -1
-	lastLines(text, maxCommand, func(at int, line []byte) bool {
-		line = bytes.TrimSpace(line)
+	lastLines(text, maxCommand, func(l line) bool {
+		line := bytes.TrimSpace(text[l.word:l.end])
 		word, _, _ := bytes.Cut(line, []byte(" "))
 		switch string(word) {
 		case "machine", "default", "login":
-			open = at
+			open = l.at
 			return true
 		}
 		if open >= 0 || len(line) == 0 {
@@ -109,7 +112,7 @@ func openName(text []byte) (open int) {
 		line = bytes.TrimRight(line, ",>")
 		end := len(line)
 		if name := nameAt(line, &end); nameKind(name) != "" && len(line) > 0 && (line[0] == '<' || bytes.Contains(line, []byte("name"))) {
-			open = at
+			open = l.at
 		}
 		return false
 	})

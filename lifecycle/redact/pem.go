@@ -57,7 +57,7 @@ func keyBefore(b []byte, i int) (start int, ok bool) {
 	const minWord = 16
 	start, short := i, 0
 	long := false
-	for at := i; at > 0 && i-at < pemReach; {
+	for at := lineStart(b, i); at > 0 && i-at < pemReach; {
 		to := pemSpaceBack(b, at)
 		at = skipBack(b, to, pemWord, pemReach)
 		switch {
@@ -76,6 +76,7 @@ func keyBefore(b []byte, i int) (start int, ok bool) {
 			continue
 		}
 		start = at
+		at = lineStart(b, at)
 	}
 	return start, long
 }
@@ -116,8 +117,8 @@ func (a *armor) end(b []byte, body int) int {
 // padding or at the very end of the text. It returns body itself when there is
 // none.
 func pemBody(b []byte, body int) int {
-	const minWord = 16
-	end := body
+	const minWord, maxHeaders = 16, 16
+	end, headers := body, 0
 	for at := body; at < len(b); {
 		at = pemSpace(b, at)
 		to, name := run(b, at, pemWord, -1), run(b, at, dash, 64)
@@ -126,7 +127,7 @@ func pemBody(b []byte, body int) int {
 			at, end = to, to
 		case name > at && name < len(b) && b[name] == ':':
 			line := bytes.IndexByte(b[name:min(len(b), name+128)], '\n')
-			if line < 0 {
+			if headers++; line < 0 || headers > maxHeaders {
 				return end
 			}
 			at = name + line
@@ -138,14 +139,19 @@ func pemBody(b []byte, body int) int {
 }
 
 // pemSpace skips what may stand between two lines: space, quotes, the marks of
-// quoting and diffs, and a newline that was escaped.
+// quoting and diffs, what a tool shows before a line, and a newline that was escaped.
 func pemSpace(b []byte, i int) int {
 	for i < len(b) {
 		switch b[i] {
-		case ' ', '\t', '\r', '\n', '"', '\'', ',', '>', '|', '#':
+		case ' ', '\t', '\r', '"', '\'', ',', '>', '|', '#':
 			i++
+		case '\n':
+			i = lineOf(b, i).below(b).word
 		case '\\':
-			if i+1 < len(b) && (b[i+1] == 'n' || b[i+1] == 'r' || b[i+1] == 't') {
+			switch {
+			case escapedNewline(b, i):
+				i = lineOf(b, i).below(b).word - 1
+			case i+1 < len(b) && (b[i+1] == 'r' || b[i+1] == 't'):
 				i++
 			}
 			i++

@@ -38,6 +38,17 @@ var people = []struct{ name, kind, secret, text string }{
 	{"pgpass", "password", "hunter2x", "db.example.com:5432:app:bob:§\n"},
 	{"pgpass, any", "password", "hunter2x", "*:*:*:bob:§\n"},
 	{"pgpass, local", "password", "correct!horse", "localhost:5432:*:postgres:§\n"},
+	{"pgpass, echoed", "password", "correct!horse", "echo 'localhost:5432:app:bob:§' >> ~/.pgpass\n"},
+	{"pgpass in a string", "password", "correct!horse", `{"content": "localhost:5432:app:bob:§\n"}` + "\n"},
+	{"pgpass in a string of lines", "password", "correct!horse", `{"content": "# passwords\nlocalhost:5432:app:bob:§\nx"}` + "\n"},
+	{"yaml block in a string", "password", "hunter2x", `{"content": "password: |\n  §\nother: x"}` + "\n"},
+	{"yaml block in a string, last", "password", "hunter2x", `{"content": "db:\n  password: |\n    §"}` + "\n"},
+	{"yaml block in a string in a string", "password", "hunter2x", `"{\"content\": \"password: |\\n  §\\n\"}"` + "\n"},
+	{"yaml block, anchor", "password", "hunter2x", "password: &pw |\n  §\n"},
+	{"yaml block, type", "password", "hunter2x", "password: !!str |\n  §\n"},
+	{"yaml, anchor and type", "password", "hunter2x", "password: &pw !!str §\n"},
+	{"row in a string", "password", "hunter2x", `{"text":"DB_HOST   db\nDB_PASSWORD   §\n"}` + "\n"},
+	{"table in a string", "password", "hunter2x", `{"text":"| user | password |\n|---|---|\n| bob | § |\n"}` + "\n"},
 	{"npmrc", "token", "12345678-1234-1234-1234-123456789012", "//registry.npmjs.org/:_authToken=§\n"},
 	{"pypirc", "password", "hunter2x", "[pypi]\nusername: bob\npassword: §\n"},
 	{"docker config", "auth", "Ym9iOmh1bnRlcjI=", `{"auths":{"r.io":{"auth":"§"}}}`},
@@ -170,19 +181,7 @@ func TestOpen(t *testing.T) {
 	t.Parallel()
 	r := &redact.Redactor{}
 	for _, c := range people {
-		var out, held string
-		text := "before\n" + strings.Replace(c.text, "§", c.secret, 1) + "\nafter\n"
-		for line := range strings.Lines(text) {
-			held += line
-			n := len(held)
-			if open := redact.Open([]byte(held)); open >= 0 {
-				n = open
-			}
-			got, _ := r.String(held[:n])
-			out, held = out+got, held[n:]
-		}
-		got, _ := r.String(held)
-		out += got
+		out := byLine(r, "before\n"+strings.Replace(c.text, "§", c.secret, 1)+"\nafter\n")
 		require.NotContains(t, out, c.secret, c.name)
 		require.Equal(t, strings.Replace("before\n"+c.text+"\nafter\n", "§", "[redacted:"+c.kind+"]", 1), out, c.name)
 	}

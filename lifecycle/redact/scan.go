@@ -35,7 +35,7 @@ var prepare = sync.OnceFunc(func() {
 		{trigger: `"k":`, match: matchJWK},
 		{trigger: `("`, match: matchCall, apart: groupCall},
 		{trigger: `('`, match: matchCall, apart: groupCall},
-		{trigger: "\"\r\n\r\n", match: matchForm},
+		{trigger: "\"\r\n", match: matchForm},
 		{trigger: ":", match: matchAssignment},
 		{trigger: "=", match: matchAssignment},
 		{trigger: ">", match: matchElement},

@@ -35,23 +35,21 @@ func tableRules() (rules []rule) {
 // matchRow is called at the last letter of a word that may be the first cell of a row: NAME   value.
 func matchRow(b []byte, i int) (span, int) {
 	next := i + 1
-	start := skipBack(b, next, dotted, maxName)
-	kind := nameKind(b[start:next])
-	if kind == "" || kind == "cookie" || !beginsLine(b, start) {
+	start := afterEscape(b, skipBack(b, next, dotted, maxName))
+	name := b[start:next]
+	kind := nameKind(name)
+	if kind == "" || kind == "cookie" || isResult(name) || !beginsLine(b, start) {
 		return span{}, next
 	}
 	from := run(b, next, cellGap, 2*maxName)
 	from, to := cell(b, from)
+	if l := lineOf(b, i); l.escaped {
+		to = max(from, min(to, l.end))
+	}
 	if to < len(b) && b[to] == '(' || noValue(b[from:to]) {
 		return span{}, next // a column of a database: password varchar(20)
 	}
 	return hideValue(b, i, from, to, kind, false)
-}
-
-// beginsLine reports whether nothing but blanks, bars and marks of code stands before b[i] on its line.
-func beginsLine(b []byte, i int) bool {
-	i = skipBack(b, i, cellGap, maxName)
-	return i == 0 || b[i-1] == '\n'
 }
 
 // cell returns the text of the cell that begins at b[from], without what it is quoted with.
@@ -96,26 +94,25 @@ var technicals = func() map[string]bool {
 // columns whose headers name a secret.
 func (s *scanner) columnsByBar(i int) int {
 	b := s.b
-	begin := lineBegin(b, i)
-	line := lineAt(b, begin)
-	if begin == 0 || len(line) > maxHeader || !isRule(line) {
-		return max(i+1, begin+len(line))
+	l := lineOf(b, i)
+	header, ok := l.above(b)
+	if !ok || l.end-l.at > maxHeader || !isRule(b[l.word:l.end]) {
+		return max(i+1, l.end)
 	}
-	kinds := secretCells(lineAt(b, lineBegin(b, begin-1)))
-	at := begin + len(line) + 1
-	for end := min(len(b), at+maxTable); len(kinds) > 0 && at < end; {
-		row := lineAt(b, at)
+	kinds := secretCells(b[header.word:header.end])
+	end := min(len(b), l.next+maxTable)
+	for l = l.below(b); len(kinds) > 0 && l.at < end; l = l.below(b) {
+		row := b[l.word:l.end]
 		if bytes.IndexByte(row, '|') < 0 {
 			break
 		}
 		eachCell(row, func(n, from, to int) {
 			if kind := kinds[n]; kind != "" && !noValue(row[from:to]) {
-				s.found(at+from, at+to, kind)
+				s.found(l.word+from, l.word+to, kind)
 			}
 		})
-		at += len(row) + 1
 	}
-	return at
+	return max(i+1, l.at)
 }
 
 // isRule reports whether a line is one between a table's header and its rows.
@@ -141,21 +138,6 @@ func (s *scanner) found(from, to int, kind string) {
 	}
 }
 
-// lineBegin is where the line of b[i] begins. One that is long begins later.
-func lineBegin(b []byte, i int) int {
-	from := max(0, i-maxQuoted)
-	return from + bytes.LastIndexByte(b[from:i], '\n') + 1
-}
-
-// lineAt is the line that begins at b[at], without its end. One that is long ends sooner.
-func lineAt(b []byte, at int) []byte {
-	rest := b[at:min(len(b), at+2*maxQuoted)]
-	if n := bytes.IndexByte(rest, '\n'); n >= 0 {
-		rest = rest[:n]
-	}
-	return rest
-}
-
 // eachCell calls fn with the cells of a row with bars, numbered, without the blanks around them.
 func eachCell(row []byte, fn func(n, from, to int)) {
 	at := run(row, 0, blank, -1)
@@ -179,10 +161,11 @@ type column struct {
 	kind string
 }
 
-// secretColumns are the columns of a header in capitals, NAME   TOKEN   AGE, that name a secret.
-func secretColumns(header []byte) (all []column) {
+// secretColumns are the columns of a header in capitals, NAME   TOKEN   AGE, that name a secret. The first one begins
+// at header[at].
+func secretColumns(header []byte, at int) (all []column) {
 	cells := 0
-	for at := run(header, 0, blank, -1); at < len(header); cells++ {
+	for ; at < len(header); cells++ {
 		end := at
 		for end < len(header) && !(blank[header[end]] && (end+1 == len(header) || blank[header[end+1]])) && header[end] != '\r' {
 			end++
@@ -205,26 +188,21 @@ func secretColumns(header []byte) (all []column) {
 // of secrets.
 func (s *scanner) columnsByPlace(i int) int {
 	b := s.b
-	begin := lineBegin(b, i)
-	header := lineAt(b, begin)
-	if len(header) > maxHeader {
-		return max(i+1, begin+len(header))
+	l := lineOf(b, i)
+	if l.end-l.at > maxHeader {
+		return max(i+1, l.end)
 	}
-	columns := secretColumns(header)
-	at := begin + len(header) + 1
-	for end := min(len(b), at+maxTable); len(columns) > 0 && at < end; {
-		row := lineAt(b, at)
-		if len(bytes.TrimSpace(row)) == 0 {
-			break
-		}
+	columns := secretColumns(b[l.text:l.end], l.indent())
+	end := min(len(b), l.next+maxTable)
+	for l = l.below(b); len(columns) > 0 && l.at < end && l.word < l.end; l = l.below(b) {
+		row := b[l.text:l.end]
 		for _, c := range columns {
-			if c.from < len(row) && (c.from == 0 || blank[row[c.from-1]]) {
+			if c.from < len(row) && (c.from <= l.indent() || blank[row[c.from-1]]) {
 				if from, to := cell(row, c.from); !noValue(row[from:to]) {
-					s.found(at+from, at+to, c.kind)
+					s.found(l.text+from, l.text+to, c.kind)
 				}
 			}
 		}
-		at += len(row) + 1
 	}
-	return at - 1
+	return max(i+1, l.at-1)
 }

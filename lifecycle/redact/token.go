@@ -22,7 +22,8 @@ var tokens = []token{
 	{"aws-access-key", "AKIA ASIA ABIA ACCA", upperNum, 16, awsShape},
 	{"github-token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", word, 30, nil},
 	{"gitlab-token", "glpat- gldt- glrt- glptt- glcbt- glft- glsoat- glimt- glagent- gloas- glffct-", dotted, 20, nil},
-	{"slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxc- xoxe- xapp-", dash, 10, hasDigit},
+	{"slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxc- xoxe-", dash, 10, hasDigit},
+	{"slack-token", "xapp-", dash, 10, digitFirst},
 	{"slack-token", "xoxd-", cookie, 10, hasDigit},
 	{"slack-webhook", "hooks.slack.com/services/ hooks.slack.com/workflows/ hooks.slack.com/triggers/", base64, 20, nil},
 	{"stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", alnum, 16, looksIssued},
@@ -184,6 +185,8 @@ func hasDigit(b []byte, _, body, end int) bool {
 	_, _, d := cases(b[body:end])
 	return d
 }
+
+func digitFirst(b []byte, _, body, _ int) bool { return isDigit(b[body]) }
 
 func cases(b []byte) (upper, lower, digit bool) {
 	for _, c := range b {

@@ -56,7 +56,7 @@ var passPorts = []string{"*", "5432", "5433", "5434", "5435", "5439", "6432", "6
 // of the first four may be a star.
 func matchPassfile(b []byte, i int) (span, int) {
 	host := skipBack(b, i, passHost, maxAuthority)
-	if host == i || host > 0 && b[host-1] != '\n' {
+	if !beginsPassfile(b, host, i) {
 		return span{}, i + 1
 	}
 	at := i + 1 + bytes.IndexByte(b[i+1:], ':')
@@ -70,16 +70,31 @@ func matchPassfile(b []byte, i int) (span, int) {
 		return span{}, i + 1
 	}
 	to := runUntil(b, at+1, lineSpace)
+	if l := lineOf(b, i); l.escaped && l.end > at {
+		to = min(to, l.end)
+	}
 	value := bare(b[at+1 : min(to, at+maxAuthority)])
-	if to < len(b) && b[to] == ' ' || len(value) < 3 || isExample(value) {
+	if to < len(b) && b[to] == ' ' || len(value) < 3 || isExample(value) || value[0] == '*' {
 		return span{}, i + 1
 	}
 	return span{start: at + 1, end: to, rank: rankContext, kind: "password"}, to
 }
 
+// beginsPassfile reports whether b[host:i] is a host, or the folder of a socket, at the beginning of a line or a string.
+func beginsPassfile(b []byte, host, i int) bool {
+	name := b[host:i]
+	if run(name, 0, digits, -1) == len(name) || bytes.IndexByte(name, '/') > 0 { // the number or the file of a line
+		return false
+	}
+	return host > 0 && closing[b[host-1]] || beginsLine(b, host)
+}
+
 // matchDSN is called at "@tcp(": user:password@tcp(host:port), as drivers of Go have it.
 func matchDSN(b []byte, i int) (span, int) {
 	start := skipBack(b, i, dsnWord, maxAuthority)
+	if at := lineOf(b, i).word; at > start && bytes.IndexByte(b[at:max(at, i)], ':') > 0 {
+		start = at
+	}
 	colon := bytes.IndexByte(b[start:i], ':')
 	if colon <= 0 || isExample(bare(b[start+colon+1:i])) {
 		return span{}, i + 1
