@@ -154,7 +154,7 @@ func matchElement(b []byte, i int) (span, int) {
 	if end < 0 { // the rest comes later
 		end = runUntil(text, 0, lineEnd)
 	}
-	text = text[:lineStart(b, from+end)-from]
+	text = text[:max(from, lineStart(b, from+end))-from]
 	text = bytes.TrimRight(text, " \t\r\n")
 	return hideValue(b, i, from, from+len(text), kind, true)
 }
