@@ -19,7 +19,7 @@ var ofFleet = []mutant{
 	},
 	{
 		"fleet: what is there is compared before the lease is taken", "lifecycle/fleet/ship.go",
-		"	if err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),", "	if true || err != nil || same {\n		return err\n	}\n	return &FencedError{ID: s.session.ID(),",
+		"	if err != nil {\n		return err\n	}\n	return s.another(ctx, r)\n", "	return err\n",
 		"./lifecycle/fleet", "TestGuards",
 	},
 	{
@@ -89,7 +89,7 @@ var ofFleet = []mutant{
 	},
 	{
 		"fleet: a module is one machine's", "lifecycle/fleet/work.go",
-		"AND (holder IS NULL OR lease_until <= clock_timestamp())", "AND (true OR holder IS NULL OR lease_until <= clock_timestamp())",
+		"AND (holder IS NULL OR NOT `", "AND (true OR holder IS NULL OR NOT `",
 		"./lifecycle/fleet", "TestClaimsOfManyProcesses",
 	},
 	{

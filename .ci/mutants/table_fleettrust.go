@@ -133,6 +133,71 @@ var ofFleetTrust = []mutant{
 		"./cmd/lopen", "TestScripts/fleet-plan",
 	},
 	{
+		"fleettrust: a plan that is as it was takes nothing back", "lifecycle/fleet/plans.go",
+		"	case was == folder.SHA256(there.Bytes): // what was changed here is newer\n		return false, nil\n", "",
+		"./cmd/lopen", "TestScripts/fleet-rows",
+	},
+	{
+		"fleettrust: a number without a record fences nobody", "lifecycle/fleet/believe.go",
+		"	case uint64(seq) != r.head && r.base <= r.head:", "	case uint64(seq) != r.head && r.base > r.head:",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: a sum that is another fences nobody", "lifecycle/fleet/believe.go",
+		"	case !bytes.Equal(sum, r.sum):\n", "	case len(sum) > len(r.sum)+32:\n",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: the sum of a row is looked at behind an own record", "lifecycle/fleet/ship.go",
+		"		return s.found(r).doubted(s.session.fleet.headed(ctx, r))\n", "		return nil\n",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: a session that cannot be fetched fences nobody", "lifecycle/fleet/believe.go",
+		"				_, err := s.session.fleet.Fetch(ctx, x, dir)\n				return err\n", "				return nil\n",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: a term has an end", "lifecycle/fleet/believe.go",
+		"	case r.term < 0 || r.term >= maxTerm:\n", "	case r.term < 0:\n",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: a lease without end is none", "lifecycle/fleet/believe.go",
+		"	case r.holder != \"\" && r.left > longestLease:\n", "	case r.holder == \"\" && r.left > longestLease:\n",
+		"./lifecycle/fleet", "TestRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: the last record of a session is there", "lifecycle/fleet/fetch.go",
+		"(r.last != x.row.head || !bytes", "(r.last > x.row.head || !bytes",
+		"./lifecycle/fleet", "TestForeignDatabase",
+	},
+	{
+		"fleettrust: the own session goes on beside a row that cannot be true", "cmd/lopen/run_fleet.go",
+		"			if err := r.fleet.Believe(ctx, &all[i]); err != nil {\n", "			if err := r.fleet.Believe(ctx, &all[i]); err != nil && found == (i < 0) {\n",
+		"./cmd/lopen", "TestScripts/fleet-rows",
+	},
+	{
+		"fleettrust: a session that cannot be taken stops no run", "cmd/lopen/run_fleet.go",
+		"fleetError(r.fleet, r.doubts(err))", "fleetError(r.fleet, err)",
+		"./cmd/lopen", "TestScripts/fleet-rows",
+	},
+	{
+		"fleettrust: a database that stops answering stops no run", "cmd/lopen/run_fleet.go",
+		"	if fleet.Foreign(err) && ctx.Err() == nil {\n", "	if fleet.Foreign(err) && ctx.Err() != nil {\n",
+		"./cmd/lopen", "TestScripts/fleet-rows",
+	},
+	{
+		"fleettrust: a module that is held without end is free", "lifecycle/fleet/work.go",
+		"%[1]s > clock_timestamp() AND %[1]s <= clock_timestamp() + interval '%[2]d s'", "%[1]s > clock_timestamp() AND %[2]d > 0",
+		"./lifecycle/fleet", "TestClaimsBesideRowsThatCannotBeTrue",
+	},
+	{
+		"fleettrust: a module that cannot be taken keeps no other", "lifecycle/fleet/work.go",
+		"AND term BETWEEN 0 AND `+fmt.Sprint(maxTerm)+` ", "AND `+fmt.Sprint(maxTerm)+` > 0 ",
+		"./lifecycle/fleet", "TestClaimsBesideRowsThatCannotBeTrue",
+	},
+	{
 		"fleettrust: what a plan's error quotes is a line", "lifecycle/fleet/plans.go",
 		"shown(e.Err.Error(), maxExplained)) // it may quote the plan", "e.Err.Error())",
 		"./cmd/lopen", "TestHostileRows/a_plan_with_front_matter",

@@ -79,14 +79,22 @@ func (r *runCall) askFleet(ctx context.Context, store *lifecycle.Store) (*fleet.
 	case ctx.Err() != nil:
 		return nil, fleet.Absent, context.Cause(ctx)
 	case err != nil:
-		fmt.Fprintf(r.stderr, "warning: the fleet %s cannot be asked: %s\n  going on with what is here; it is sent when the fleet answers\n", r.fleet.Where(), fleet.Explain(err))
-		return nil, fleet.Absent, nil
+		return nil, fleet.Absent, r.unanswered(err)
 	}
 	x, rel, err := r.further(asking, store, all)
+	if fleet.Foreign(err) && ctx.Err() == nil {
+		return nil, fleet.Absent, r.unanswered(err)
+	}
 	if x == nil && err == nil {
 		err = r.newerPlan(ctx, store)
 	}
 	return x, rel, err
+}
+
+// unanswered says that the fleet cannot be asked.
+func (r *runCall) unanswered(err error) error {
+	_, err = fmt.Fprintf(r.stderr, "warning: the fleet %s cannot be asked: %s\n  going on with what is here; it is sent when the fleet answers\n", r.fleet.Where(), fleet.Explain(err))
+	return err
 }
 
 // take brings a session from the fleet, with the project's files, and has the run resume it unless it
@@ -97,7 +105,7 @@ func (r *runCall) take(ctx context.Context, store *lifecycle.Store, x *fleet.Fou
 	}
 	id, err := r.pull(ctx, r.fleet, store, x)
 	if err != nil {
-		return fleetError(r.fleet, err)
+		return fleetError(r.fleet, r.doubts(err))
 	}
 	if x.Status == session.StatusComplete {
 		fmt.Fprintf(r.stderr, "it was completed on %s; the files here are as they were: commit there and pull, or lopen session pull %s\n", plain.Line(x.Host), x.ID)
@@ -116,7 +124,7 @@ func (r *runCall) take(ctx context.Context, store *lifecycle.Store, x *fleet.Fou
 
 // further returns the session of the fleet that the run is to consider: the one that it would resume
 // here, if that was continued elsewhere, else the newest one that is not finished. It is nil if there is
-// none.
+// none. A session whose row cannot be true is none; the one here then goes on with its own records.
 func (r *runCall) further(ctx context.Context, store *lifecycle.Store, all []fleet.Found) (*fleet.Found, fleet.Relation, error) {
 	if store != nil {
 		own, found, err := store.Unfinished(r.module)
@@ -125,24 +133,57 @@ func (r *runCall) further(ctx context.Context, store *lifecycle.Store, all []fle
 		}
 		i := slices.IndexFunc(all, func(x fleet.Found) bool { return x.ID == own.ID && x.Incarnation == own.Incarnation })
 		if found && i >= 0 {
+			if err := r.fleet.Believe(ctx, &all[i]); err != nil {
+				return nil, fleet.Absent, r.doubts(err)
+			}
 			rel, _, err := r.fleet.Relate(ctx, store, &all[i])
 			if err != nil || rel == fleet.Behind || rel == fleet.Diverged {
 				return &all[i], rel, err
 			}
 		}
 	}
-	i := slices.IndexFunc(all, func(x fleet.Found) bool {
-		return x.Status != session.StatusComplete && x.Origin == session.OriginRun && x.Records > 0
-	})
-	if i < 0 {
-		return nil, fleet.Absent, nil
+	x, err := r.newest(ctx, all)
+	if x == nil || err != nil {
+		return nil, fleet.Absent, err
 	}
 	rel := fleet.Absent
-	var err error
 	if store != nil {
-		rel, _, err = r.fleet.Relate(ctx, store, &all[i])
+		rel, _, err = r.fleet.Relate(ctx, store, x)
 	}
-	return &all[i], rel, err
+	return x, rel, err
+}
+
+// maxDoubts bounds how many sessions a run looks at whose rows cannot be true.
+const maxDoubts = 3
+
+// newest returns the newest session that is not finished, or nil.
+func (r *runCall) newest(ctx context.Context, all []fleet.Found) (*fleet.Found, error) {
+	doubts := 0
+	for i := range all {
+		x := &all[i]
+		if x.Status == session.StatusComplete || x.Origin != session.OriginRun || x.Records == 0 {
+			continue
+		}
+		err := r.fleet.Believe(ctx, x)
+		if err == nil {
+			return x, nil
+		}
+		if err := r.doubts(err); err != nil {
+			return nil, err
+		}
+		if doubts++; doubts == maxDoubts {
+			break
+		}
+	}
+	return nil, nil
+}
+
+// doubts says that a session of the fleet cannot be used, and returns any other error.
+func (r *runCall) doubts(err error) error {
+	if doubt := (*fleet.SessionError)(nil); errors.As(err, &doubt) {
+		_, err = fmt.Fprintf(r.stderr, "warning: %v; the run goes on with what is here\n", doubt)
+	}
+	return err
 }
 
 // refuseParted refuses to resume, where nobody is asked, what was done here of a session that another

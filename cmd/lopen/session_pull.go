@@ -68,12 +68,12 @@ func (a *app) pull(ctx context.Context, f *fleet.Fleet, store *lifecycle.Store, 
 	case err != nil:
 		return x.ID, err
 	}
+	if changed {
+		fmt.Fprintf(a.stderr, "plan of %s: as the fleet has it\n", x.ID.Module)
+	}
 	p, err := f.Pull(ctx, store, x)
 	if err != nil {
 		return x.ID, err
-	}
-	if changed {
-		fmt.Fprintf(a.stderr, "plan of %s: as the fleet has it\n", x.ID.Module)
 	}
 	switch p.Was {
 	case fleet.Same:

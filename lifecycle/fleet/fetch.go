@@ -31,17 +31,22 @@ const pageRecords = 1000
 // Fetch writes a session's folder as the fleet has it into the folder to, which has no session: its
 // log, and the files that it needs. It changes nothing in the fleet. The log is durable when Fetch
 // returns nil. What comes is checked: each line by its checksum and its place, all of them by the
-// sum of the last one, and the session is loaded.
+// sum of the last one, and the session is loaded. The error is a [*SessionError] if that fails.
 func (f *Fleet) Fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Contents, error) {
 	if x.row.head == 0 {
 		return nil, fmt.Errorf("session %s: %w", x.ID, errNothing)
 	}
+	ld, err := f.fetch(ctx, x, to)
+	return ld, x.doubted(err)
+}
+
+func (f *Fleet) fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Contents, error) {
 	if err := roomFor(to, x.row.bytes); err != nil {
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
 	r := &records{f: f, ctx: ctx, row: &x.row, name: x.ID.String(), most: x.row.bytes}
 	err := journal.Compose(to, x.ID.String(), x.row.base, r.lines())
-	if err == nil && (r.last != x.row.head && r.last < x.row.base || !bytes.Equal(r.sum, x.row.sum)) {
+	if err == nil && (r.last != x.row.head || !bytes.Equal(r.sum, x.row.sum)) {
 		err = &writer.Error{Op: "fetch session", Path: x.ID.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("its records in the fleet do not add up to the sum of record %d", x.row.head)}
 	}
 	if err == nil {

@@ -25,6 +25,7 @@ func TestForeignDatabase(t *testing.T) {
 		"a line that is none":   `UPDATE lopen_data.records SET bytes = '\x00ff0a' WHERE seq = 2`,
 		"the sum":               `UPDATE lopen_data.sessions SET head_sum = '\x00'`,
 		"the head":              `UPDATE lopen_data.sessions SET head_seq = head_seq - 1`,
+		"a head beyond":         `UPDATE lopen_data.sessions SET head_seq = head_seq + 1`,
 		"the base":              `UPDATE lopen_data.sessions SET base_seq = 3`,
 		"a content":             `UPDATE lopen_data.chunks SET bytes = 'x'`,
 		"a content is missing":  `DELETE FROM lopen_data.chunks WHERE n = 0`,

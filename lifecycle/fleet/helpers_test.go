@@ -272,3 +272,11 @@ func addr(t *testing.T, of string) string {
 
 // pointer is how a stack shows a pointer.
 func pointer(f *fleet.Fleet) string { return fmt.Sprintf("%p", f) }
+
+// firstClaim claims a module; nil if there is none.
+func firstClaim(t *testing.T, m *machine) *fleet.Claim {
+	t.Helper()
+	c, _, err := m.Claim(t.Context(), nil, nil)
+	require.NoError(t, err)
+	return c
+}

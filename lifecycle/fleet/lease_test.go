@@ -140,29 +140,39 @@ func TestLeaseIsRenewed(t *testing.T) {
 func TestGuards(t *testing.T) {
 	t.Parallel()
 	const update = "UPDATE lopen_data.sessions SET "
-	const longer = "lease_until = clock_timestamp() + interval '1 hour', host = 'b'"
-	for name, by := range map[string]string{
-		"another term and holder":           update + "term = term + 1, holder = 'b', " + longer,
-		"another holder with the same term": update + "holder = 'b', " + longer,
-		"another record of this number":     "WITH r AS (UPDATE lopen_data.records SET bytes = bytes || ' ' WHERE seq > 1) " + update + "head_sum = 'other'",
-		"more records":                      update + "head_seq = head_seq + 1",
+	const longer = "lease_until = clock_timestamp() + interval '1 minute', host = 'b'"
+	for name, by := range map[string]func(t *testing.T, url string, first int64){
+		"another term and holder": func(t *testing.T, url string, _ int64) {
+			execute(t, url, update+"term = term + 1, holder = 'b', "+longer)
+		},
+		"another holder with the same term": func(t *testing.T, url string, _ int64) {
+			execute(t, url, update+"holder = 'b', "+longer)
+		},
+		"another record of this number": func(t *testing.T, url string, first int64) {
+			execute(t, url, "DELETE FROM lopen_data.records WHERE seq > $1", first)
+			execute(t, url, update+"head_seq = $1, head_sum = (SELECT sum FROM lopen_data.records WHERE seq = $1)", first)
+			continued(t, url)
+		},
+		"more records": func(t *testing.T, url string, _ int64) { continued(t, url) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
 			a := newMachineWith(t, "a", url, logsNothing)
 			sess := a.create(t, "auth")
+			arrives(t, sess)
+			first := ask[int64](t, url, "SELECT head_seq FROM lopen_data.sessions")
 			say(t, sess, "1")
 			arrives(t, sess)
+			by(t, url, first)
 			was := there(t, url, sess.ID(), sess.Incarnation())
-			execute(t, url, by)
 			head := ask[int64](t, url, "SELECT head_seq FROM lopen_data.sessions")
 			say(t, sess, "2")
 			err := sess.Replicated(t.Context())
 			fenced := (*fleet.FencedError)(nil)
 			require.ErrorAs(t, err, &fenced)
 			require.EqualValues(t, head, fenced.Head)
-			require.Len(t, there(t, url, sess.ID(), sess.Incarnation()), len(was))
+			requireLines(t, was, there(t, url, sess.ID(), sess.Incarnation()))
 			require.EqualValues(t, head, ask[int64](t, url, "SELECT head_seq FROM lopen_data.sessions"))
 			var last error
 			until(t, "the session is fenced", func() bool {
@@ -178,6 +188,19 @@ func TestGuards(t *testing.T) {
 			require.Contains(t, said(t, a, sess.ID()), "2", "what was done here is here")
 		})
 	}
+}
+
+// continued has another machine continue the session, and puts the lease back as it was.
+func continued(t *testing.T, url string) {
+	t.Helper()
+	holder, term := ask[string](t, url, "SELECT holder FROM lopen_data.sessions"), ask[int64](t, url, "SELECT term FROM lopen_data.sessions")
+	execute(t, url, "UPDATE lopen_data.sessions SET holder = NULL")
+	b := newMachine(t, "b", url)
+	sess := b.resume(t, b.pull(t, "auth").ID)
+	say(t, sess, "other")
+	arrives(t, sess)
+	require.NoError(t, sess.Close(t.Context()))
+	execute(t, url, "UPDATE lopen_data.sessions SET holder = $1, term = $2", holder, term)
 }
 
 // A batch is written under the term that the row has, also where this process holds a newer one.

@@ -263,8 +263,8 @@ func (f *Fleet) swap(ctx context.Context, store *lifecycle.Store, module string,
 	return now, f.setBase(store, &now)
 }
 
-// PullPlan makes the plan of the fleet the one of a module here. One here that was changed since the
-// two were the same stays, and the error is a [*ConflictError], unless it differs in boxes and marks
+// PullPlan makes the plan of the fleet the one of a module here, if it was changed there. One here that was changed since
+// the two were the same as well stays, and the error is a [*ConflictError], unless it differs in boxes and marks
 // alone: those follow from what was done, and the fleet knows of more. With a plan there that no run can
 // work with, a [*PlanError], the one here stays as well. changed says that the plan here is another one now.
 func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module string) (changed bool, err error) {
@@ -293,7 +293,10 @@ func (f *Fleet) PullPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return false, err
 	}
-	if base.SHA256 != folder.SHA256(here.Source()) && !sameButBoxes(here, next) {
+	switch was := base.SHA256; {
+	case was == folder.SHA256(there.Bytes): // what was changed here is newer
+		return false, nil
+	case was != folder.SHA256(here.Source()) && !sameButBoxes(here, next):
 		return false, &ConflictError{there}
 	}
 	_, err = store.EditPlan(module, here, func(was, now *plan.Plan) (*plan.Plan, error) {

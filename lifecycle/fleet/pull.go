@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -17,7 +16,6 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
-	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A Relation is how the copy of a session that is here compares with the one in the fleet.
@@ -128,7 +126,7 @@ func (f *Fleet) sameLine(ctx context.Context, key int64, log *journal.Log, seq u
 // Pull brings a session from the fleet into a store, with the checkpoints on its line and the
 // plan of its module if there is none here. It takes the session's lease, and keeps it until the session
 // is shipped or the Fleet is closed: nobody else continues it meanwhile. The error is a
-// [*HeldError] if somebody does.
+// [*HeldError] if somebody does, and a [*SessionError] if its rows cannot be true.
 //
 // A copy here that is behind makes way. One that diverged gets another ID, with all it has, and says in
 // its name where it is from: nothing of either is lost. If the ID is that of another session here,
@@ -137,6 +135,9 @@ func (f *Fleet) sameLine(ctx context.Context, key int64, log *journal.Log, seq u
 // A crash leaves the copy that was here, or the one that came, whole. After one between two renames the
 // copy is brought back when the next session is made or imported.
 func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p Pulled, err error) {
+	if err := x.row.possible(); err != nil {
+		return p, x.doubted(err)
+	}
 	r, err := f.take(ctx, x.ID.String(), x.row.key, "", 0)
 	if err != nil && !errors.Is(err, errUnconfirmed) {
 		return p, err
@@ -162,6 +163,9 @@ func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p P
 		}
 		return err
 	})
+	if p.Was == Absent { // else its records are those of a session, and what is wrong is for a person to see
+		err = x.doubted(err)
+	}
 	if err != nil {
 		return p, err
 	}
@@ -259,16 +263,16 @@ func (f *Fleet) Part(ctx context.Context, store *lifecycle.Store, id session.ID)
 
 // bring imports a session. ready is called when all of its log is here and adds up.
 func (f *Fleet) bring(ctx context.Context, store *lifecycle.Store, x *Found, over bool, ready func() error) (*carry.Report, error) {
-	name, err := os.MkdirTemp("", "lopen-pull-")
-	if err != nil {
-		return nil, writer.NewError("make folder", os.TempDir(), writer.NotCommitted, err)
-	}
-	defer func() { _ = mount.RemoveAll(name) }()
-	dir, err := writer.OpenFS(name)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
+	var report *carry.Report
+	err := inFolder(func(dir writer.FS) (err error) {
+		report, err = f.bringBy(ctx, store, x, over, dir, ready)
+		return err
+	})
+	return report, err
+}
+
+// bringBy is bring by a temporary folder.
+func (f *Fleet) bringBy(ctx context.Context, store *lifecycle.Store, x *Found, over bool, dir writer.FS, ready func() error) (*carry.Report, error) {
 	ld, err := f.Fetch(ctx, x, dir)
 	if err != nil {
 		return nil, err

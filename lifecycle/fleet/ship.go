@@ -31,6 +31,9 @@ type shipping struct {
 	shown *session.State // that the tables of tasks and iterations show; nil if that is not known
 	plan  shippedPlan
 
+	doubted *row          // that cannot be true, and
+	doubt   *SessionError // why; nil if there was none
+
 	line    map[checkpoint.ID]bool // the checkpoints on the session's line; nil if they are not known
 	chained map[string]bool        // those of them that the fleet has, by chain and ID
 }
@@ -137,7 +140,10 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	if err != nil {
 		return err
 	}
-	if err := s.ours(ctx, r, here); err != nil {
+	if err = s.ours(ctx, r, here); err == nil {
+		err = s.found(r).doubted(r.possible())
+	}
+	if err != nil {
 		return err
 	}
 	r, err = f.take(ctx, id.String(), r.key, s.note.Holder, s.note.Term)
@@ -187,8 +193,8 @@ func (f *Fleet) insert(ctx context.Context, id session.ID, incarnation string) e
 	})
 }
 
-// ours returns nil if what the database has is a beginning of the log here, and a [*FencedError] if
-// somebody else continued the session.
+// ours returns nil if what the database has is a beginning of the log here, a [*FencedError] if somebody else
+// continued the session, and a [*SessionError] if what it has cannot be true.
 func (s *shipping) ours(ctx context.Context, r *row, here *durable) error {
 	if r.head == 0 {
 		return nil
@@ -202,10 +208,13 @@ func (s *shipping) ours(ctx context.Context, r *row, here *durable) error {
 		}
 	}
 	same, err := s.session.fleet.sameRecord(ctx, r, s.session.dir, here.Seq)
-	if err != nil || same {
+	if err == nil && same {
+		return s.found(r).doubted(s.session.fleet.headed(ctx, r))
+	}
+	if err != nil {
 		return err
 	}
-	return &FencedError{ID: s.session.ID(), Host: r.host, Common: min(s.note.Seq, r.head), Head: r.head}
+	return s.another(ctx, r)
 }
 
 // batch ships the next records, at most some, and shows the State with the last of them.

@@ -247,13 +247,6 @@ func TestClaimsOfManyProcesses(t *testing.T) {
 	require.Nil(t, firstClaim(t, a), "the others are held")
 }
 
-func firstClaim(t *testing.T, m *machine) *fleet.Claim {
-	t.Helper()
-	c, _, err := m.Claim(t.Context(), nil, nil)
-	require.NoError(t, err)
-	return c
-}
-
 // claimed returns the modules that a runner has.
 func (r *runner) claimed() []string {
 	return slices.DeleteFunc(slices.Clone(r.says(saysClaim)), func(s string) bool { return strings.TrimSpace(s) == "" })

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,11 @@ type Claim struct {
 	done  chan struct{}
 }
 
+// soon is a condition that the time of a column is to come, and not later than lopen ever sets it.
+func soon(column string, most time.Duration) string {
+	return fmt.Sprintf(`(%[1]s > clock_timestamp() AND %[1]s <= clock_timestamp() + interval '%[2]d s')`, column, int(most.Seconds()))
+}
+
 // Claim takes the next module that is not finished and that nobody works on: the one with the lowest
 // priority, then by name, whose predecessors are finished. Only those of named are taken, if there are
 // some, and none of but. Several
@@ -37,11 +43,11 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `WITH next AS (
 				SELECT module FROM lopen_data.plans p
-				WHERE project = $1 AND module`+isModule+` AND open > 0 AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND retry_at <= clock_timestamp()
-					AND (holder IS NULL OR lease_until <= clock_timestamp())
+				WHERE project = $1 AND module`+isModule+` AND open > 0 AND term BETWEEN 0 AND `+fmt.Sprint(maxTerm)+` AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND NOT `+soon("retry_at", 2*retryModule)+`
+					AND (holder IS NULL OR NOT `+soon("lease_until", longestLease)+`)
 					AND NOT EXISTS (SELECT FROM lopen_data.plans b WHERE b.project = p.project AND b.module = ANY(p.after) AND b.open > 0)
 					AND NOT EXISTS (SELECT FROM lopen_data.sessions s WHERE s.project = p.project AND s.module = p.module
-						AND s.holder IS NOT NULL AND s.holder <> $3 AND s.lease_until > clock_timestamp())
+						AND s.holder IS NOT NULL AND s.holder <> $3 AND `+soon("s.lease_until", longestLease)+`)
 				ORDER BY priority NULLS LAST, module LIMIT 1 FOR UPDATE SKIP LOCKED)
 			UPDATE lopen_data.plans p SET term = term + 1, holder = $3, host = $4, lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
 			FROM next WHERE p.project = $1 AND p.module = next.module RETURNING p.module, p.term, p.open`,
