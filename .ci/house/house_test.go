@@ -1,6 +1,12 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,4 +34,21 @@ func TestUnused(t *testing.T) {
 	require.Equal(t, []string{"Alone", "Lonely", "TestedOnly"}, h.unused("a"))
 	require.Len(t, h["a"].exported, 9)
 	require.Equal(t, 2, len(h["a"].files)+len(h["b"].files))
+}
+
+// TestNothingLargeIsKept: what was built, or recorded at length, does not belong to the sources.
+func TestNothingLargeIsKept(t *testing.T) {
+	t.Parallel()
+	listed, err := exec.Command("git", "-C", "../..", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("the sources are in no repository: ", err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
+		info, err := os.Lstat(filepath.Join("../..", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed, and not committed yet
+		}
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(1<<20), name)
+	}
 }

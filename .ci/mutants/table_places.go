@@ -70,6 +70,12 @@ var ofPlaces = []mutant{
 		"./cmd/lopen/internal/repo", "TestHooksOfAWorkTree",
 	},
 	{
+		"begin: what a killed commit left is removed", "cmd/lopen/internal/scratch/scratch.go",
+		"\tempty(left)\n",
+		"",
+		"./cmd/lopen", "TestScripts/commit-killed",
+	},
+	{
 		"begin: the remotes of an agent take no hook away", "cmd/lopen/internal/repo/begin.go",
 		"case \"remote\":",
 		"case \"-\":",

@@ -30,7 +30,13 @@ type transactions struct {
 
 // transactions opens the project's transactions. A start of git may take patience; 0 means long.
 func (a *app) transactions(store *lifecycle.Store, patience time.Duration) (*transactions, error) {
-	scratch := func() (string, error) { return git.Scratch(a.getenv) }
+	scratch := func() (string, func(), error) {
+		dir, err := git.Scratch(a.getenv)
+		if err != nil {
+			return "", nil, err
+		}
+		return dir.Path(), dir.Close, nil
+	}
 	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: scratch, Patience: patience, Alive: func(name string) bool {
 		id, err := store.Resolve(name)
 		return err == nil && id.String() == name

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/writer"
-	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 const (
@@ -74,18 +73,20 @@ const config = `[core]
 	allow = never
 `
 
-// directory makes a git directory for one command. It has no reference.
-func (s *Store) directory() (string, error) {
-	dir, err := s.opts.Scratch()
-	if err == nil {
-		err = errors.Join(os.Mkdir(filepath.Join(dir, "refs"), 0o700),
-			os.WriteFile(filepath.Join(dir, "config"), []byte(config), filePerm),
-			os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), filePerm))
-	}
+// directory makes a git directory for one command, which remove removes. It has no reference.
+func (s *Store) directory() (dir string, remove func(), err error) {
+	dir, remove, err = s.opts.Scratch()
 	if err != nil {
-		return "", fmt.Errorf("make a folder for git: %w", err)
+		return "", nil, fmt.Errorf("make a folder for git: %w", err)
 	}
-	return dir, nil
+	err = errors.Join(os.Mkdir(filepath.Join(dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(dir, "config"), []byte(config), filePerm),
+		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/none\n"), filePerm))
+	if err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make a folder for git: %w", err)
+	}
+	return dir, remove, nil
 }
 
 // environ is the environment of git: without a GIT_ variable that others set. New objects go
@@ -161,11 +162,11 @@ func (s *Store) start(ctx context.Context, into string, size int64, input func(i
 	if s.hung != nil {
 		return nil, s.hung
 	}
-	dir, err := s.directory()
+	dir, remove, err := s.directory()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = mount.RemoveAll(dir) }()
+	defer remove()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)

@@ -36,8 +36,8 @@ const abandoned = time.Hour
 // Options of a Store.
 type Options struct {
 	// Scratch makes an empty folder for one start of git, outside of .lopen, where an agent that
-	// is confined to the project cannot change it.
-	Scratch func() (string, error)
+	// is confined to the project cannot change it, and returns what removes it.
+	Scratch func() (dir string, remove func(), err error)
 	// Alive reports whether a session exists; the transaction of another one is over.
 	Alive func(session string) bool
 	// Patience bounds a start of git, with as much again as the contents need at 4 MiB a second; 0

@@ -63,8 +63,9 @@ func (w *world) session(name string) *work {
 
 // store opens the transactions, as a process does.
 func (w *world) store() *Store {
-	scratch := func() (string, error) {
-		return os.MkdirTemp(w.scratch, "git-*")
+	scratch := func() (string, func(), error) {
+		dir, err := os.MkdirTemp(w.scratch, "git-*")
+		return dir, func() { _ = os.RemoveAll(dir) }, err
 	}
 	require.NoError(w.t, os.MkdirAll(w.scratch, 0o700))
 	s, err := Open(w.lopen, Options{Scratch: scratch, Now: func() time.Time { return w.now }})

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/scratch"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
-	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // patience bounds each start of git on a repository.
@@ -66,29 +66,22 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 // Scratch makes a folder among the user's own state, for one start of git. The temporary folder
 // would not do: an agent that is confined to it and to the project could write a filter into
 // the configuration before git reads it.
-func Scratch(getenv func(string) string) (string, error) {
+func Scratch(getenv func(string) string) (*scratch.Dir, error) {
 	state, err := trust.MakeDir(getenv)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if left, err := filepath.Glob(filepath.Join(state, "git-*")); err == nil {
-		for _, dir := range left { // of a process that was killed: git has seconds, or hours for a side-car
-			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-				_ = mount.RemoveAll(dir)
-			}
-		}
-	}
-	return os.MkdirTemp(state, "git-*")
+	return scratch.In(state, "git-")
 }
 
 // synthetic makes a git directory of our own at a commit, "" for none yet, and returns
 // what removes it.
 func (r *repository) synthetic(config map[string]string, commit string) (string, func(), error) {
-	dir, err := Scratch(r.getenv)
+	made, err := Scratch(r.getenv)
 	if err != nil {
 		return "", nil, err
 	}
-	remove := func() { _ = mount.RemoveAll(dir) }
+	dir, remove := made.Path(), made.Close
 	var own strings.Builder
 	for _, key := range passed {
 		value, ok := config[key]

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
-	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // From returns the repository as one on which git runs what it ran at a Begin. As long as that is what it would
@@ -59,17 +58,16 @@ func (r *Repository) held(ctx context.Context) (_ *Repository, release func(), e
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder for the configuration of git: %w", err)
 	}
-	release = func() { _ = mount.RemoveAll(dir) }
-	if err := r.furnish(dir); err != nil {
-		release()
+	if err := r.furnish(dir.Path()); err != nil {
+		dir.Close()
 		return nil, nil, fmt.Errorf("make git's configuration of when the run began: %w", err)
 	}
 	held := r.From(nil, nil)
 	held.frozen = true
 	held.environ = slices.DeleteFunc(slices.Clone(r.environ), func(kv string) bool { return strings.HasPrefix(kv, "GIT_CONFIG") })
-	held.environ = append(held.environ, "GIT_DIR="+r.Dir, "GIT_COMMON_DIR="+dir, "GIT_WORK_TREE="+r.Top,
+	held.environ = append(held.environ, "GIT_DIR="+r.Dir, "GIT_COMMON_DIR="+dir.Path(), "GIT_WORK_TREE="+r.Top,
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull)
-	return held, release, nil
+	return held, dir.Close, nil
 }
 
 // furnish makes of an empty folder the git directory that work trees share, with the configuration and the

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
-	"github.com/lopen-dev/lopen/writer/mount"
 )
 
 // A Commit is what to commit.
@@ -81,8 +80,8 @@ func (r *Repository) commit(ctx context.Context, c Commit, deadline time.Time) (
 	if err != nil {
 		return made, fmt.Errorf("make a folder for the index: %w", err)
 	}
-	defer func() { _ = mount.RemoveAll(dir) }()
-	p := private{Repository: r, index: filepath.Join(dir, "index"), head: c.Head, deadline: deadline}
+	defer dir.Close()
+	p := private{Repository: r, index: filepath.Join(dir.Path(), "index"), head: c.Head, deadline: deadline}
 	if made.Ignored, err = p.fill(ctx, c.Paths); err != nil {
 		return made, err
 	}
@@ -384,8 +383,8 @@ func (r *Repository) Refresh(ctx context.Context, hash string) (unstaged []strin
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the index: %w", err)
 	}
-	defer func() { _ = mount.RemoveAll(dir) }()
-	p := private{Repository: r, index: filepath.Join(dir, "index"), head: Head{Commit: hash, tree: tree}, deadline: time.Now().Add(Patience)}
+	defer dir.Close()
+	p := private{Repository: r, index: filepath.Join(dir.Path(), "index"), head: Head{Commit: hash, tree: tree}, deadline: time.Now().Add(Patience)}
 	asked, err := p.unchanged(ctx, committed)
 	if err != nil {
 		return nil, err

@@ -26,23 +26,31 @@ const (
 
 // A Dir is the temporary folder of a run.
 type Dir struct {
+	in    place
 	path  string
 	root  *os.Root
 	hold  *os.File // the folder, with the lock; nil where it cannot be locked
 	files []string // that were named since the last Renew
 }
 
+// A place is where folders are made, and how their names begin.
+type place struct{ folder, prefix string }
+
 // New makes a folder, and removes those that runs of this user left which were killed.
-func New() (*Dir, error) {
-	within(func() { sweep(os.TempDir()) })
-	return create()
+func New() (*Dir, error) { return In(os.TempDir(), prefix) }
+
+// In is New in another folder than that of the system for temporary files, with names that begin with prefix.
+func In(folder, prefix string) (*Dir, error) {
+	in := place{folder, prefix}
+	within(in.sweep)
+	return in.create()
 }
 
 // create makes a folder and takes its lock. One that somebody who sweeps took for left
 // behind, before it was locked, is given up for another one.
-func create() (*Dir, error) {
+func (in place) create() (*Dir, error) {
 	for range attempts {
-		path, err := os.MkdirTemp("", prefix)
+		path, err := os.MkdirTemp(in.folder, in.prefix)
 		if err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
@@ -50,6 +58,9 @@ func create() (*Dir, error) {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		d, err := open(path)
+		if err == nil {
+			d.in = in
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -60,7 +71,7 @@ func create() (*Dir, error) {
 			d.release()
 		}
 	}
-	return nil, errors.New("make a temporary folder: somebody removes each as soon as it is made: " + os.TempDir())
+	return nil, errors.New("make a temporary folder: somebody removes each as soon as it is made: " + in.folder)
 }
 
 // open opens a folder that was made just now. Its error is an fs.ErrNotExist when the
@@ -113,7 +124,7 @@ func (d *Dir) Mend() error {
 	if d.there() {
 		return d.root.Chmod(".", 0o700)
 	}
-	next, err := create()
+	next, err := d.in.create()
 	if err != nil {
 		return err
 	}
@@ -180,14 +191,14 @@ func (d *Dir) release() {
 
 // sweep removes the folders that were left in a folder for temporary files. Others have
 // theirs there as well, so that nothing is reported of what cannot be removed.
-func sweep(temp string) {
-	root, err := documents.OpenRoot(temp)
+func (in place) sweep() {
+	root, err := documents.OpenRoot(in.folder)
 	if err != nil {
 		return
 	}
 	defer root.Close()
 	each(root, func(name string) {
-		if digits, ok := strings.CutPrefix(name, prefix); ok && strings.Trim(digits, "0123456789") == "" { // as os.MkdirTemp names it
+		if digits, ok := strings.CutPrefix(name, in.prefix); ok && strings.Trim(digits, "0123456789") == "" { // as os.MkdirTemp names it
 			remove(root, name)
 		}
 	})
