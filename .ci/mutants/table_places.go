@@ -76,6 +76,12 @@ var ofPlaces = []mutant{
 		"./cmd/lopen", "TestScripts/commit-killed",
 	},
 	{
+		"begin: a git that came later is not asked", "cmd/lopen/internal/git/command.go",
+		"if found, ok := programs.Load(path); ok {",
+		"if found, ok := programs.Load(path); false && ok {",
+		"./cmd/lopen", "TestScripts/commit-begin",
+	},
+	{
 		"begin: the remotes of an agent take no hook away", "cmd/lopen/internal/repo/begin.go",
 		"case \"remote\":",
 		"case \"-\":",

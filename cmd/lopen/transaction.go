@@ -37,7 +37,7 @@ func (a *app) transactions(store *lifecycle.Store, patience time.Duration) (*tra
 		}
 		return dir.Path(), dir.Close, nil
 	}
-	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: scratch, Patience: patience, Alive: func(name string) bool {
+	s, err := sidecar.Open(store.Path(), sidecar.Options{Scratch: scratch, Git: git.Program(a.environ), Patience: patience, Alive: func(name string) bool {
 		id, err := store.Resolve(name)
 		return err == nil && id.String() == name
 	}})

@@ -169,7 +169,7 @@ func (s *Store) start(ctx context.Context, into string, size int64, input func(i
 	defer remove()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.opts.Patience+time.Duration(size/bytesPerSecond)*time.Second, fmt.Errorf("git did not end in time and was killed: %w", context.DeadlineExceeded))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)
+	cmd := exec.CommandContext(ctx, s.opts.Git, append([]string{"--no-pager", "--no-replace-objects", "--git-dir=" + dir}, args...)...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = dir, s.environ(into), time.Second
 	out, text := &head{limit: maxOutput}, &head{limit: maxMessage}
 	cmd.Stdout, cmd.Stderr = out, text

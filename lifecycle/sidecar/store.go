@@ -38,6 +38,8 @@ type Options struct {
 	// Scratch makes an empty folder for one start of git, outside of .lopen, where an agent that
 	// is confined to the project cannot change it, and returns what removes it.
 	Scratch func() (dir string, remove func(), err error)
+	// Git is the program; "" means the one that is first in PATH at each start.
+	Git string
 	// Alive reports whether a session exists; the transaction of another one is over.
 	Alive func(session string) bool
 	// Patience bounds a start of git, with as much again as the contents need at 4 MiB a second; 0
@@ -69,6 +71,7 @@ func Open(lopen string, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
+	opts.Git = cmp.Or(opts.Git, "git")
 	opts.Patience = cmp.Or(opts.Patience, patience)
 	return &Store{opts: opts, root: root}, nil
 }

@@ -63,6 +63,30 @@ func (r *repository) config(ctx context.Context) (map[string]string, error) {
 	return config, nil
 }
 
+// programs are those that Program found, by the PATH of then.
+var programs sync.Map
+
+// Program is the git that was first in the PATH of an environment when it was asked for first. An agent may put another
+// one there later.
+func Program(environ []string) string {
+	path := os.Getenv("PATH")
+	for _, kv := range environ {
+		if value, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = value
+		}
+	}
+	if found, ok := programs.Load(path); ok {
+		return found.(string)
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if name, err := exec.LookPath(filepath.Join(dir, "git")); err == nil && filepath.IsAbs(name) {
+			programs.Store(path, name)
+			return name
+		}
+	}
+	return "git" // whose start says that it is not there
+}
+
 // Scratch makes a folder among the user's own state, for one start of git. The temporary folder
 // would not do: an agent that is confined to it and to the project could write a filter into
 // the configuration before git reads it.
@@ -121,7 +145,7 @@ func isWord(s string) bool {
 // that say where git and the user's own configuration are.
 func (r *repository) command(ctx context.Context, dir string, args ...string) (*exec.Cmd, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, "git", append(slices.Clone(always), args...)...)
+	cmd := exec.CommandContext(ctx, Program(r.environ), append(slices.Clone(always), args...)...)
 	cmd.Dir, cmd.WaitDelay = r.top, time.Second
 	cmd.Env = slices.DeleteFunc(slices.Clone(r.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -120,12 +120,11 @@ func TestTrackedIsAskedOnce(t *testing.T) {
 func TestTrackedOfAGitThatHangs(t *testing.T) {
 	p := newPlace(t)
 	p.repository("a")
-	r, err := find(t.Context(), p.path("a"), p.environ())
+	r, err := find(t.Context(), p.path("a"), append(p.environ(), "PATH="+p.path("bin")+string(os.PathListSeparator)+os.Getenv("PATH")))
 	require.NoError(t, err)
 	defer r.close()
 	p.write("bin/git", "#!/bin/sh\necho >>"+p.path("asked")+"\nexec sleep 300\n")
 	require.NoError(t, os.Chmod(p.path("bin/git"), 0o755))
-	t.Setenv("PATH", p.path("bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	x := index{names: []byte("known\x00")}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/child"
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/git"
 )
 
 const (
@@ -81,7 +82,7 @@ func (r *Repository) Git(ctx context.Context, c Command) ([]byte, error) {
 
 // process is the process of a start of git, which prints to out.
 func (r *Repository) process(c Command, out io.Writer) child.Command {
-	cmd := child.Command{Argv: []string{"git"}, Dir: cmp.Or(c.Dir, r.folder), Env: slices.Clip(r.environ),
+	cmd := child.Command{Argv: []string{git.Program(r.environ)}, Dir: cmp.Or(c.Dir, r.folder), Env: slices.Clip(r.environ),
 		Stdout: out, Timeout: cmp.Or(c.Limit, Patience), Grace: grace, Keep: !c.alone && !slices.Contains(alone, c.Args[0]), EndsWithUs: true}
 	if c.inert {
 		cmd.Argv = append(cmd.Argv, "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath="+os.DevNull)
