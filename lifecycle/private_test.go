@@ -23,6 +23,9 @@ func TestPrivateFolders(t *testing.T) {
 		require.NoError(t, os.Chmod(dir, 0o755)) // #nosec G302 -- as git makes it
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("!*\n"), 0o600))
 	}
+	modules := filepath.Join(project, lifecycle.Dir, "modules")
+	require.NoError(t, os.Mkdir(modules, 0o700))
+	require.NoError(t, os.Chmod(modules, 0o755)) // #nosec G302 -- as git makes it
 	store, _, err := lifecycle.Init(project, lifecycle.Options{})
 	require.NoError(t, err)
 	sess, err := store.Create(t.Context(), "m")
@@ -41,6 +44,11 @@ func TestPrivateFolders(t *testing.T) {
 		if runtime.GOOS != "windows" {
 			require.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), dir)
 		}
+	}
+	info, err := os.Stat(filepath.Join(store.Path(), "modules"))
+	require.NoError(t, err)
+	if runtime.GOOS != "windows" {
+		require.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), "the plans")
 	}
 	require.NoError(t, store.Close(t.Context()))
 }

@@ -233,7 +233,7 @@ func (s *Store) layout() error {
 
 // fill makes what belongs into .lopen.
 func (s *Store) fill() error {
-	if err := errors.Join(private.Close(s.root(), "."), writer.MkdirDurable(s.root(), modulesDir)); err != nil {
+	if err := errors.Join(private.Close(s.root(), "."), writer.MkdirDurable(s.root(), modulesDir), private.Close(s.root(), modulesDir)); err != nil {
 		return err
 	}
 	if err := private.Make(s.root(), sessionsDir); err != nil {

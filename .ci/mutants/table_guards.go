@@ -224,6 +224,18 @@ var ofGuards = []mutant{
 		"./cmd/lopen/internal/trust", "TestAllThatIsSaidAtOnceIsKept",
 	},
 	{
+		"trust: who was told of a symlink is not told again", "cmd/lopen/internal/trust/here.go",
+		"now := cmp.Or(h.now, \"no folder\")",
+		"now := cmp.Or(h.now)",
+		"./cmd/lopen/internal/trust", "TestTellsOfASymlinkOnce",
+	},
+	{
+		"question: the rest of a paste is no answer", "cmd/lopen/question.go",
+		"for dropTyped(a.stdin) {",
+		"for dropTyped(a.stdin) && false {",
+		"./cmd/lopen", "TestAPasteIsNoAnswer",
+	},
+	{
 		"trust: another store in the same place", "cmd/lopen/internal/trust/here.go",
 		"return store != \"\" && store == h.now }",
 		"return store != \"\" }",

@@ -12,6 +12,12 @@ import (
 // unanswered is how long what is typed does not answer a question that was drawn.
 const unanswered = 200 * time.Millisecond
 
+// A paste is more than a terminal holds: the rest comes when there is room.
+const (
+	pasteGap  = 50 * time.Millisecond // without a line, and a paste is over
+	pasteTime = 10 * time.Second      // the longest paste that a question waits for
+)
+
 // yesOrNo is the mark of a question that Enter alone does not agree to.
 const yesOrNo = "[y/N] "
 
@@ -51,7 +57,10 @@ func (a *app) askAfter(ctx context.Context, question, mark string, read func() <
 		fmt.Fprintln(a.stderr)
 		return "", ctx.Err()
 	}
-	dropTyped(a.stdin)
+	if err := a.dropLines(ctx); err != nil {
+		fmt.Fprintln(a.stderr)
+		return "", err
+	}
 	a.lines = bufio.NewReader(a.stdin) // the one before may hold a line
 	fmt.Fprint(a.stderr, mark)
 	type reply struct {
@@ -70,4 +79,19 @@ func (a *app) askAfter(ctx context.Context, question, mark string, read func() <
 		fmt.Fprintln(a.stderr)
 		return "", ctx.Err()
 	}
+}
+
+// dropLines drops what was typed, with the rest of a paste.
+func (a *app) dropLines(ctx context.Context) error {
+	over := time.After(pasteTime)
+	for dropTyped(a.stdin) {
+		select {
+		case <-time.After(pasteGap):
+		case <-over:
+			return errors.New("what is typed does not end, so that nothing of it is an answer")
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }

@@ -68,6 +68,34 @@ func TestTypedAhead(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// The rest of a paste that is more than a terminal holds is no answer.
+func TestAPasteIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	a, person := onPerson(t)
+	pasted := make(chan error, 1)
+	answer := make(chan string, 1)
+	go func() {
+		line, err := a.askAfter(t.Context(), "Delete it? ", "[y/N] ", func() <-chan time.Time {
+			go func() {
+				_, err := person.WriteString(strings.Repeat("y\n", 20_000))
+				pasted <- err
+			}()
+			return time.After(pasteGap)
+		})
+		answer <- line + " " + errorText(err)
+	}()
+	select {
+	case err := <-pasted:
+		require.NoError(t, err)
+	case line := <-answer:
+		t.Fatalf("the paste answered: %s", line)
+	}
+	see(t, person, "[y/N] ")
+	_, err := person.WriteString("no\n")
+	require.NoError(t, err)
+	require.Equal(t, "no ", <-answer)
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -74,7 +75,8 @@ func (h *Here) CheckOf(module string) string {
 
 // Tell notes that the user was told of the store that is there, and reports whether they were not before.
 func (h *Here) Tell() (first bool) {
-	first, h.Told = h.Told != h.now || h.now == "", h.now
+	now := cmp.Or(h.now, "no folder") // but a symlink, perhaps
+	first, h.Told = h.Told != now, now
 	return first
 }
 

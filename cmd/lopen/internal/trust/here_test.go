@@ -152,3 +152,18 @@ func TestAllThatIsSaidAtOnceIsKept(t *testing.T) {
 		require.Equal(t, "check "+module, h.CheckOf(module))
 	}
 }
+
+// TestTellsOfASymlinkOnce: a clone can bring one in the place of the store.
+func TestTellsOfASymlinkOnce(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	if err := os.Symlink(t.TempDir(), filepath.Join(project, ".lopen")); err != nil {
+		t.Skip("no symlinks can be made here: ", err)
+	}
+	s, _ := open(t)
+	for _, want := range []bool{true, false, false} {
+		var first bool
+		require.NoError(t, s.SetHere(project, func(h *trust.Here) { first = h.Tell() }))
+		require.Equal(t, want, first)
+	}
+}
