@@ -112,11 +112,11 @@ func TestImportedDocumentsStayInside(t *testing.T) {
 	want := map[string]string{
 		"../x.md": "left", "/x.md": "left", "a/../../x.md": "left", "out/x.md": "left", "in/x.md": "left", ".git/hooks/x.md": "left", "a/.git/x.md": "left", ".lopen/x.md": "left",
 		".LOPEN/config.md": "left", ".envrc": "left", "a/.hidden.md": "left", "Makefile": "left", "run.sh": "left", "": "left", "file/x.md": "left",
-		"mine.md": "different", "dangling.md": "different", "new/deep/x.md": "written", "x.TXT": "written",
+		"mine.md": "different", "dangling.md": "different", "new/deep/x.md": "written", "x.TXT": "left", "x.Markdown": "written",
 		"CLAUDE.md": "left", "sub/agents.MD": "left", "CLAUDE.local.md": "left", "CMakeLists.txt": "left", "requirements-dev.txt": "left",
 		"dev-requirements.txt": "left", "a/requirements_dev.txt": "left", "requirements/dev.txt": "left", "a/Requirements/Base.TXT": "left", "constraints.txt": "left", "test-constraints.txt": "left",
 		"requirement.txt": "left", "conanfile.txt": "left", "meson_options.txt": "left", "packages.txt": "left", "runtime.txt": "left", "CODEX.md": "left", "a/x.instructions.md": "left", "x.prompt.md": "left",
-		"docs/requirements/auth/notes.txt": "written", "docs/constraints.md": "written", "docs/prompt.md": "written",
+		"tests/test_plan.txt": "left", "requirements/dev/base.txt": "left", "reqs.txt": "left", "vendor/modules.txt": "left", "x.rst": "left", "docs/constraints.md": "written", "docs/prompt.md": "written",
 		"docs/requirements/x.md": "written", "docs/myagents.md": "written",
 	}
 	l := from.again(func(l *loaded) {

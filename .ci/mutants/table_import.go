@@ -171,7 +171,7 @@ var ofImport = []mutant{
 		"./lifecycle", "TestImportedDocumentsStayInside",
 	},
 	{
-		"import: no document that agents or build tools obey", "lifecycle/carry/deliver.go",
+		"import: no document that agents obey", "lifecycle/carry/deliver.go",
 		"case obeyed().MatchString(name):",
 		"case obeyed().MatchString(\"\"):",
 		"./lifecycle", "TestImportedDocumentsStayInside",

@@ -56,7 +56,7 @@ func (a *app) trackedStore(ctx context.Context, store *lifecycle.Store) []repair
 	return []repair.Check{{
 		Name:  "git",
 		Found: fmt.Sprintf("%s of %s tracked by git: %s", plain.Some(len(names), "file"), lifecycle.Dir, some(names)),
-		Mend:  "a checkout or a pull replaces what is here; to stop that: git rm -r --cached " + quoted([]string{lifecycle.Dir}),
+		Mend:  "a checkout or a pull replaces them, and git add takes what lopen writes there; to stop that: git rm -r --cached " + quoted([]string{lifecycle.Dir}),
 	}}
 }
 

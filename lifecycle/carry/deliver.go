@@ -17,9 +17,9 @@ import (
 
 const documentPerm = 0o644
 
-// documentKinds are the names that a document of the project may end in. Anything else may be
-// read or run by a tool that nobody here asked.
-var documentKinds = []string{".md", ".markdown", ".txt", ".rst", ".adoc", ".org"}
+// documentKinds are the names that a document of the project may end in: those of specifications and research. Anything
+// else may be read or run by a tool that nobody here asked, pip a list in any .txt, pytest a test in it.
+var documentKinds = []string{".md", ".markdown"}
 
 // Deliver writes the documents that are not here. What is here stays. An error concerns single
 // documents, which the report names.
@@ -63,11 +63,9 @@ func (r *Received) Deliver(home Home) error {
 	return errors.Join(errs...)
 }
 
-// obeyed matches the names of documents that agents and build tools look for and do what they say: instructions, what
-// pip, conan and buildpacks install, what cmake and meson run.
+// obeyed matches the names of documents that agents look for and do what they say.
 var obeyed = pattern(`(?i)(^|/)((claude|agents?|gemini|qwen|warp|crush|codex|opencode|cursor|replit|iflow|skill|copilot-instructions)(\.[a-z]+)?\.(md|markdown)|` +
-	`[^/]*\.(instructions|prompt|chatmode|agent)\.md|(cmakelists|meson_options|conanfile|packages|apt|runtime)\.txt|` +
-	`[^/]*(requirement|constraint)s?[^/]*\.txt|(requirements|constraints)/[^/]*\.txt)$`)
+	`[^/]*\.(instructions|prompt|chatmode|agent)\.md)$`)
 
 // A leftError says why a document may not be written.
 type leftError struct{ why string }
@@ -92,7 +90,7 @@ func deliverDocument(project writer.FS, name string, content []byte) error {
 	case !slices.Contains(documentKinds, strings.ToLower(path.Ext(name))):
 		return &leftError{"only documents of these kinds are written: " + strings.Join(documentKinds, " ")}
 	case obeyed().MatchString(name):
-		return &leftError{"agents or build tools do what a file of this name says"}
+		return &leftError{"agents do what a file of this name says"}
 	}
 	for dir := range ancestors(name) {
 		info, err := project.Lstat(dir)
