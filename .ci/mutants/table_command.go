@@ -15,7 +15,7 @@ var ofCommand = []mutant{
 	},
 	{
 		"temporary folder: the next run sweeps", "cmd/lopen/internal/scratch/scratch.go",
-		"\twithin(func() { sweep(os.TempDir()) })\n",
+		"\twithin(in.sweep)\n",
 		"",
 		"./cmd/lopen/internal/scratch", "TestWhatAKilledRunLeftIsRemoved",
 	},

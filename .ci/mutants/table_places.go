@@ -73,13 +73,31 @@ var ofPlaces = []mutant{
 		"begin: what a killed commit left is removed", "cmd/lopen/internal/scratch/scratch.go",
 		"\tempty(left)\n",
 		"",
-		"./cmd/lopen", "TestScripts/commit-killed",
+		"./cmd/lopen", "TestScripts/commit-left",
 	},
 	{
 		"begin: a git that came later is not asked", "cmd/lopen/internal/git/command.go",
 		"if found, ok := programs.Load(path); ok {",
 		"if found, ok := programs.Load(path); false && ok {",
 		"./cmd/lopen", "TestScripts/commit-begin",
+	},
+	{
+		"commit: no credential of a name in the trailer", "cmd/lopen/internal/loop/commit.go",
+		"Task: r.shownID(unit)})",
+		"Task: r.sess.Redact(unit)})",
+		"./cmd/lopen", "TestScripts/commit-names",
+	},
+	{
+		"commit: no credential of a name in an event", "cmd/lopen/internal/loop/event.go",
+		"plain.Markdown(r.shownID(e.Task))",
+		"plain.Markdown(e.Task)",
+		"./cmd/lopen", "TestScripts/commit-names",
+	},
+	{
+		"commit: other filters in the work tree are named", "cmd/lopen/internal/loop/commit.go",
+		"path.Base(name) == \".gitattributes\" {",
+		"path.Base(name) == \"\" {",
+		"./cmd/lopen", "TestScripts/commit-names",
 	},
 	{
 		"begin: the remotes of an agent take no hook away", "cmd/lopen/internal/repo/begin.go",
@@ -185,8 +203,8 @@ var ofPlaces = []mutant{
 	},
 	{
 		"questions: what was typed ahead answers none", "cmd/lopen/question.go",
-		"\tdropTyped(a.stdin)\n",
-		"",
+		"for dropTyped(a.stdin) {",
+		"for false {",
 		"./cmd/lopen", "TestTypeAheadAgreesToNothing",
 	},
 	{

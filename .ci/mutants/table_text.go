@@ -242,10 +242,4 @@ var ofText = []mutant{
 		"g.Branch == other.Branch",
 		"./lifecycle/checkpoint", "TestBranchesAreComparedByTheirNames",
 	},
-	{
-		"import: what pip installs by another name", "lifecycle/carry/deliver.go",
-		"[^/]*(requirement|",
-		"(requirement|",
-		"./lifecycle", "TestImportedDocumentsStayInside",
-	},
 }

@@ -145,7 +145,7 @@ func isWord(s string) bool {
 // that say where git and the user's own configuration are.
 func (r *repository) command(ctx context.Context, dir string, args ...string) (*exec.Cmd, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := exec.CommandContext(ctx, Program(r.environ), append(slices.Clone(always), args...)...)
+	cmd := exec.CommandContext(ctx, Program(r.environ), append(slices.Clone(always), args...)...) // #nosec G702 -- the git of the user's PATH
 	cmd.Dir, cmd.WaitDelay = r.top, time.Second
 	cmd.Env = slices.DeleteFunc(slices.Clone(r.environ), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -149,9 +150,9 @@ func (r *runner) findPending(ctx context.Context, unit, base string) (string, er
 	if unit == "" {
 		return "", nil
 	}
-	hash, err := r.cfg.Repository.Find(ctx, base, r.sess.State().ID().String(), r.sess.Redact(unit))
+	hash, err := r.cfg.Repository.Find(ctx, base, r.sess.State().ID().String(), r.shownID(unit))
 	if err != nil && ctx.Err() == nil && base != "" { // after a clone, perhaps, the old HEAD is not there
-		hash, err = r.cfg.Repository.Find(ctx, "", r.sess.State().ID().String(), r.sess.Redact(unit))
+		hash, err = r.cfg.Repository.Find(ctx, "", r.sess.State().ID().String(), r.shownID(unit))
 	}
 	if err != nil || hash == "" {
 		return "", err
@@ -308,6 +309,20 @@ func (r *runner) toCommit(unit string) (paths []string) {
 	return paths
 }
 
+// sayAttributes says that a unit changed which of git's filters files go through: what the work tree has of that is a
+// part of what is committed, and not of the begin.
+func (r *runner) sayAttributes(unit string, paths []string) {
+	var changed []string
+	for _, name := range paths {
+		if path.Base(name) == ".gitattributes" {
+			changed = append(changed, r.quote(name))
+		}
+	}
+	if len(changed) > 0 {
+		r.cfg.UI.Warn("%s changed %s: from here on files are committed through the filters that this names", r.quote(r.name(unit)), list(changed))
+	}
+}
+
 // commit commits the files of a unit that is done, and records the commit. What goes wrong
 // is said, and the unit stays done.
 func (r *runner) commit(ctx context.Context, unit string, leaves []string) error {
@@ -317,6 +332,7 @@ func (r *runner) commit(ctx context.Context, unit string, leaves []string) error
 	}
 	r.status("the commit, of "+r.name(unit), 0)
 	paths := r.toCommit(unit)
+	r.sayAttributes(unit, paths)
 	artifacts, made, err := r.makeCommit(ctx, unit, leaves, paths)
 	if err != nil && r.hooksMended(ctx, unit, paths) {
 		if err := r.checkAfterHooks(ctx, unit, leaves, "git diff"); err != nil {
@@ -396,7 +412,7 @@ func (r *runner) makeCommit(ctx context.Context, unit string, leaves, paths []st
 	if head.Commit != r.commits.begun[unit] {
 		artifacts = r.meanwhile(ctx, unit, paths)
 	}
-	made, err = r.cfg.Repository.CommitFiles(ctx, repo.Commit{Head: head, Paths: paths, Message: r.message(unit, leaves), Session: r.sess.State().ID().String(), Task: r.sess.Redact(unit)})
+	made, err = r.cfg.Repository.CommitFiles(ctx, repo.Commit{Head: head, Paths: paths, Message: r.message(unit, leaves), Session: r.sess.State().ID().String(), Task: r.shownID(unit)})
 	if err != nil {
 		return artifacts, made, err
 	}

@@ -71,7 +71,7 @@ func (r *runner) emit(e event) {
 	e.CostUSD = max(st.Totals().CostUSD-r.events.cost, 0)
 	e.Text = cmp.Or(e.Text, e.Name, fmt.Sprintf("%d of %d tasks done", p.Done, p.Total))
 	e.Name, e.Text = r.told(e.Name, maxEventName), r.told(e.Text, maxEventText)
-	e.Task, e.Problem = plain.Markdown(e.Task), plain.Markdown(e.Problem)
+	e.Task, e.Problem = plain.Markdown(r.shownID(e.Task)), plain.Markdown(e.Problem)
 	data, err := strictjson.Marshal(e)
 	if err != nil { // JSON cannot express the cost
 		r.log.Warn().Err(err).Str("name", e.Event).Msg("event left out")

@@ -3,9 +3,11 @@ package loop
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
 // warnOnce warns once a run for each key.
@@ -44,6 +46,21 @@ func (r *runner) name(id string) string {
 		return t.Name
 	}
 	return id
+}
+
+// shownID is a task's ID as it leaves in commits and events. A part that is made of a name with a credential is made
+// again of the redacted name.
+func (r *runner) shownID(id string) string {
+	parts, above := strings.Split(id, "/"), ""
+	for i, part := range parts {
+		above += part
+		t, ok := r.sess.State().Task(above)
+		above += "/"
+		if hidden := r.sess.Redact(t.Name); ok && hidden != t.Name {
+			parts[i] = markdown.Slug(hidden)
+		}
+	}
+	return r.sess.Redact(strings.Join(parts, "/"))
 }
 
 // round rounds a duration for messages.
