@@ -209,8 +209,8 @@ var ofPlaces = []mutant{
 	},
 	{
 		"questions: what is typed as one is drawn does not answer it", "cmd/lopen/question.go",
-		"\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n\tdropTyped(a.stdin)\n",
-		"\tdropTyped(a.stdin)\n\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n",
+		"\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n\tif err := a.dropLines(ctx); err != nil {\n",
+		"\terr := a.dropLines(ctx)\n\tselect {\n\tcase <-read():\n\tcase <-ctx.Done():\n\t\tfmt.Fprintln(a.stderr)\n\t\treturn \"\", ctx.Err()\n\t}\n\tif err != nil {\n",
 		"./cmd/lopen", "TestTypedAhead",
 	},
 	{
