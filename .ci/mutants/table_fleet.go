@@ -3,18 +3,18 @@ package main
 // ofFleet are the mechanisms by which a fleet has a beginning of one holder's log, and no other.
 var ofFleet = []mutant{
 	{
-		"fleet: a batch is guarded by the term", "lifecycle/fleet/ship.go",
-		"AND term = $9 AND holder = $10 AND", "AND $9 > 0 AND holder = $10 AND",
+		"fleet: a batch is guarded by the term", "lifecycle/fleet/schema/0001_begin.sql",
+		"incarnation = of AND term = my_term AND", "incarnation = of AND",
 		"./lifecycle/fleet", "TestBatchOfAnOlderTerm",
 	},
 	{
-		"fleet: a batch is guarded by the holder", "lifecycle/fleet/ship.go",
-		"AND term = $9 AND holder = $10 AND", "AND term = $9 AND $10 <> '' AND",
+		"fleet: a batch is guarded by the holder", "lifecycle/fleet/schema/0001_begin.sql",
+		"AND term = my_term AND holder = lopen_data.holder_of(mine)\n		AND head_seq", "AND term = my_term\n		AND head_seq",
 		"./lifecycle/fleet", "TestGuards",
 	},
 	{
-		"fleet: a batch is guarded by the last record", "lifecycle/fleet/ship.go",
-		"AND head_seq = $11 AND head_sum = $12`", "AND $11 >= 0 AND head_sum IS DISTINCT FROM $12 || 'x'`",
+		"fleet: a batch is guarded by the last record", "lifecycle/fleet/schema/0001_begin.sql",
+		"		AND head_seq = was_seq AND head_sum = was_sum RETURNING", "		RETURNING",
 		"./lifecycle/fleet", "TestGuards",
 	},
 	{
@@ -28,8 +28,8 @@ var ofFleet = []mutant{
 		"./lifecycle/fleet", "TestStoppedRunnerIsFenced",
 	},
 	{
-		"fleet: a lease that is not over is nobody else's", "lifecycle/fleet/lease.go",
-		"WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR", "WHERE session = $1 AND (true OR holder IS NULL OR lease_until <= clock_timestamp() OR",
+		"fleet: a lease that is not over is nobody else's", "lifecycle/fleet/schema/0001_begin.sql",
+		"WHERE session = which AND (holder IS NULL OR", "WHERE session = which AND (true OR holder IS NULL OR",
 		"./lifecycle/fleet", "TestTwoPullAtOnce",
 	},
 	{
@@ -88,8 +88,8 @@ var ofFleet = []mutant{
 		"./lifecycle/fleet", "TestSchemaOfAnotherVersion",
 	},
 	{
-		"fleet: a module is one machine's", "lifecycle/fleet/work.go",
-		"AND (holder IS NULL OR NOT `", "AND (true OR holder IS NULL OR NOT `",
+		"fleet: a module is one machine's", "lifecycle/fleet/schema/0001_begin.sql",
+		"AND (holder IS NULL OR NOT lopen", "AND (true OR holder IS NULL OR NOT lopen",
 		"./lifecycle/fleet", "TestClaimsOfManyProcesses",
 	},
 	{

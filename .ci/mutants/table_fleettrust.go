@@ -188,13 +188,13 @@ var ofFleetTrust = []mutant{
 		"./cmd/lopen", "TestScripts/fleet-rows",
 	},
 	{
-		"fleettrust: a module that is held without end is free", "lifecycle/fleet/work.go",
-		"%[1]s > clock_timestamp() AND %[1]s <= clock_timestamp() + interval '%[2]d s'", "%[1]s > clock_timestamp() AND %[2]d > 0",
+		"fleettrust: a module that is held without end is free", "lifecycle/fleet/schema/0001_begin.sql",
+		"	SELECT at > clock_timestamp() AND at <= clock_timestamp() + most * interval '1 ms'\n", "	SELECT at > clock_timestamp()\n",
 		"./lifecycle/fleet", "TestClaimsBesideRowsThatCannotBeTrue",
 	},
 	{
-		"fleettrust: a module that cannot be taken keeps no other", "lifecycle/fleet/work.go",
-		"AND term BETWEEN 0 AND `+fmt.Sprint(maxTerm)+` ", "AND `+fmt.Sprint(maxTerm)+` > 0 ",
+		"fleettrust: a module that cannot be taken keeps no other", "lifecycle/fleet/schema/0001_begin.sql",
+		" AND term BETWEEN 0 AND 4611686018427387904", "",
 		"./lifecycle/fleet", "TestClaimsBesideRowsThatCannotBeTrue",
 	},
 	{
@@ -289,22 +289,42 @@ var ofFleetTrust = []mutant{
 	},
 	{
 		"fleettrust: a runner deletes nothing by itself", "lifecycle/fleet/schema/roles.sql",
-		"GRANT INSERT ON lopen_data.sessions,", "GRANT INSERT, DELETE ON lopen_data.sessions,",
+		"GRANT INSERT ON lopen_data.records,", "GRANT INSERT, DELETE ON lopen_data.records,",
 		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
 	},
 	{
 		"fleettrust: a runner changes no content", "lifecycle/fleet/schema/roles.sql",
-		"GRANT UPDATE (hash) ON lopen_data.session_objects", "GRANT UPDATE ON lopen_data.chunks TO lopen_runner; GRANT UPDATE (hash) ON lopen_data.session_objects",
+		"GRANT INSERT ON lopen_data.records,", "GRANT UPDATE (hash) ON lopen_data.session_objects TO lopen_runner; GRANT INSERT ON lopen_data.records,",
 		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
 	},
 	{
 		"fleettrust: the owner's functions are not everybody's", "lifecycle/fleet/schema/0001_begin.sql",
-		"REVOKE ALL ON FUNCTION lopen_data.delete_session(bigint, bigint), lopen_data.sweep() FROM PUBLIC;\n", "",
+		"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA lopen_data FROM PUBLIC;\n", "",
 		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
 	},
 	{
 		"fleettrust: nobody misleads the owner's functions", "lifecycle/fleet/schema/0001_begin.sql",
-		"RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS", "RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER AS",
+		"seen bigint) RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS", "seen bigint) RETURNS boolean\n	LANGUAGE sql SECURITY DEFINER AS",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: a runner changes no lease by itself", "lifecycle/fleet/schema/roles.sql",
+		"GRANT INSERT ON lopen_data.records,", "GRANT UPDATE (lease_until) ON lopen_data.sessions TO lopen_runner; GRANT INSERT ON lopen_data.records,",
+		"./lifecycle/fleet", "TestRunnerOnlyAddsContents",
+	},
+	{
+		"fleettrust: a row does not say who its holder is", "lifecycle/fleet/schema/0001_begin.sql",
+		"	SELECT encode(sha256(convert_to(secret, 'UTF8')), 'hex')\n", "	SELECT secret\n",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: nobody ends the lease of another one", "lifecycle/fleet/schema/0001_begin.sql",
+		"lease_until = clock_timestamp() FROM unnest(which, terms) AS m(session, term)\n	WHERE s.session = m.session AND s.term = m.term AND s.holder = lopen_data.holder_of(mine)\n", "lease_until = clock_timestamp() FROM unnest(which, terms) AS m(session, term)\n	WHERE s.session = m.session AND s.term = m.term\n",
+		"./lifecycle/fleet", "TestOwnersFunctions",
+	},
+	{
+		"fleettrust: what a session names stays named", "lifecycle/fleet/schema/0001_begin.sql",
+		"	PRIMARY KEY (session, name, seq)\n", "	PRIMARY KEY (session, name, seq)\n);\nCREATE FUNCTION lopen_data.last() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN DELETE FROM lopen_data.session_objects WHERE session = NEW.session AND name = NEW.name AND seq < NEW.seq; RETURN NEW; END $$;\nCREATE TRIGGER last AFTER INSERT ON lopen_data.session_objects FOR EACH ROW EXECUTE FUNCTION lopen_data.last(\n",
 		"./lifecycle/fleet", "TestOwnersFunctions",
 	},
 	{

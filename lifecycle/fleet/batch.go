@@ -198,7 +198,7 @@ func (b *batch) insert(ctx context.Context, tx pgx.Tx, key int64) error {
 
 // insertObjects inserts them in one statement, however many they are: a transaction has a bounded time.
 func (b *batch) insertObjects(ctx context.Context, tx pgx.Tx, key int64) error {
-	last := map[string]blob.Hash{} // a statement changes a row once
+	last := map[string]blob.Hash{} // with a record comes one of a name
 	for _, o := range b.objects {
 		last[o.name] = o.hash
 	}
@@ -210,8 +210,8 @@ func (b *batch) insertObjects(ctx context.Context, tx pgx.Tx, key int64) error {
 		h := last[name]
 		hashes = append(hashes, h[:])
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO lopen_data.session_objects (session, name, hash) SELECT $1, o.name, o.hash
-		FROM unnest($2::text[], $3::bytea[]) AS o(name, hash) ON CONFLICT (session, name) DO UPDATE SET hash = excluded.hash`, key, names, hashes)
+	_, err := tx.Exec(ctx, `INSERT INTO lopen_data.session_objects (session, name, seq, hash) SELECT $1, o.name, $4, o.hash
+		FROM unnest($2::text[], $3::bytea[]) AS o(name, hash) ON CONFLICT DO NOTHING`, key, names, hashes, int64(b.head))
 	return err
 }
 

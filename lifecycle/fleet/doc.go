@@ -12,7 +12,7 @@
 // any time a beginning of what is here, and reads as a session. With the database slow, down or
 // away for long nothing here waits, and the log is the backlog: a cursor keeps its segments.
 //
-// A lease says who continues a session: the holder, a random ID of a process, and the term, which
+// A lease says who continues a session: the holder, a process that knows a random text, and the term, which
 // is raised whenever somebody takes the lease. Each batch is a transaction that is guarded by both
 // and by the last record. So a process that was cut off while another one took the session ships
 // nothing over it: it finds out, and its session pauses as fenced. Only the clock of the database

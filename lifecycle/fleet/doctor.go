@@ -52,9 +52,9 @@ var needed = func() (n [2][]string) {
 	tables := []string{"sessions", "records", "objects", "chunks", "links", "session_objects", "checkpoints", "tasks", "iterations", "plans"}
 	add("SELECT", tables...)
 	add("INSERT", tables...)
-	add("UPDATE", "sessions", "session_objects", "tasks", "iterations", "plans")
+	add("UPDATE", "tasks", "iterations", "plans")
 	add("DELETE", "tasks", "iterations")
-	add("EXECUTE", "delete_session(bigint, bigint)", "sweep()")
+	add("EXECUTE", "take_session(bigint, text, text, bigint, text, bigint)", "take_module(text, text[], text[], text, text, bigint)", "delete_session(bigint, bigint)", "sweep()")
 	return n
 }()
 

@@ -24,7 +24,7 @@ func (f *Fleet) Renewing() int {
 }
 
 // Holder returns what the leases of a Fleet are held by.
-func (f *Fleet) Holder() string { return f.holder }
+func (f *Fleet) Holder() string { return holderOf(f.secret) }
 
 // Password returns the one that the next connection uses.
 func (f *Fleet) Password() string { return f.pool.Config().ConnConfig.Password }

@@ -178,8 +178,9 @@ func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
 	var all []file
 	var bytes int64
 	err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(s.name, %d), substring(s.hash FROM 1 FOR %d), o.size FROM lopen_data.session_objects s JOIN lopen_data.objects o USING (hash)
-			WHERE s.session = $1 ORDER BY s.name LIMIT $2`, maxName, maxHash), key, maxNames+1)
+		rows, err := c.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(s.name, %d), substring(s.hash FROM 1 FOR %d), o.size
+			FROM (SELECT DISTINCT ON (name) name, hash FROM lopen_data.session_objects WHERE session = $1 ORDER BY name, seq DESC) s JOIN lopen_data.objects o USING (hash)
+			ORDER BY s.name LIMIT $2`, maxName, maxHash), key, maxNames+1)
 		if err != nil {
 			return err
 		}

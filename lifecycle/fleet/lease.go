@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -54,20 +56,25 @@ func (f *Fleet) find(ctx context.Context, id, incarnation string) (r *row, err e
 	return r, err
 }
 
-// take takes the lease of a session whose row is known, and returns the row as it is then. was is a
+// holderOf is what the tables have of a process that has a secret: nobody else can say that it is the holder.
+func holderOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// take takes the lease of a session whose row is known, and returns the row as it is then. was is the secret of a
 // holder whose lease may be taken as well: an earlier process of this session's folder. The error
 // is a [*HeldError] if another process has it.
 func (f *Fleet) take(ctx context.Context, name string, key int64, was string, wasTerm int64) (r *row, err error) {
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		r = &row{}
-		err := r.scan(tx.QueryRow(ctx, `UPDATE lopen_data.sessions
-			SET term = term + 1, holder = $2, host = $3, lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
-			WHERE session = $1 AND (holder IS NULL OR lease_until <= clock_timestamp() OR holder = $2 OR holder = $5 AND term = $6)
-			RETURNING `+rowColumns, key, f.holder, f.opts.Host, f.times.lease.Milliseconds(), was, wasTerm))
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
+		var took bool
+		err := tx.QueryRow(ctx, `SELECT coalesce(lopen_data.take_session($1::bigint, $2::text, $3::text, $4::bigint, $5::text, $6::bigint), false)`,
+			key, f.secret, f.opts.Host, f.times.lease.Milliseconds(), was, wasTerm).Scan(&took)
+		if err == nil {
+			err = r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1`, key))
 		}
-		if err := r.scan(tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM lopen_data.sessions WHERE session = $1`, key)); err != nil {
+		if err != nil || took {
 			return err
 		}
 		return r.held(name)
@@ -131,9 +138,7 @@ func (f *Fleet) renew(ctx context.Context) error {
 	}
 	f.mu.Unlock()
 	if err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, `UPDATE lopen_data.sessions s SET lease_until = clock_timestamp() + $4::bigint * interval '1 ms'
-			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
-			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3 RETURNING s.session`, keys, terms, f.holder, f.times.lease.Milliseconds())
+		rows, err := c.Query(ctx, `SELECT lopen_data.renew_sessions($1::bigint[], $2::bigint[], $3::text, $4::bigint)`, keys, terms, f.secret, f.times.lease.Milliseconds())
 		if err != nil {
 			return err
 		}
@@ -161,11 +166,7 @@ func (f *Fleet) renew(ctx context.Context) error {
 // giveBack ends a lease, so that another process may take the session at once.
 func (f *Fleet) giveBack(ctx context.Context, key, term int64) error {
 	f.forget(key, term)
-	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE lopen_data.sessions SET holder = NULL, lease_until = clock_timestamp() WHERE session = $1 AND term = $2 AND holder = $3`,
-			key, term, f.holder)
-		return err
-	})
+	return f.leave(ctx, []int64{key}, []int64{term})
 }
 
 // giveBackAll ends all leases.
@@ -182,13 +183,14 @@ func (f *Fleet) giveBackAll() {
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, endTimeout)
 	defer cancel()
-	err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
-		_, err := c.Exec(ctx, `UPDATE lopen_data.sessions s SET holder = NULL, lease_until = clock_timestamp()
-			FROM unnest($1::bigint[], $2::bigint[]) AS mine(session, term)
-			WHERE s.session = mine.session AND s.term = mine.term AND s.holder = $3`, keys, terms, f.holder)
-		return err
-	})
-	if err != nil {
+	if err := f.leave(ctx, keys, terms); err != nil {
 		f.opts.Logger.Debug().Err(err).Msg("leases were not given back; they end by themselves")
 	}
+}
+
+func (f *Fleet) leave(ctx context.Context, keys, terms []int64) error {
+	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+		_, err := c.Exec(ctx, `SELECT lopen_data.leave_sessions($1::bigint[], $2::bigint[], $3::text)`, keys, terms, f.secret)
+		return err
+	})
 }

@@ -149,9 +149,14 @@ func TestGuards(t *testing.T) {
 			execute(t, url, update+"holder = 'b', "+longer)
 		},
 		"another record of this number": func(t *testing.T, url string, first int64) {
-			execute(t, url, "DELETE FROM lopen_data.records WHERE seq > $1", first)
-			execute(t, url, update+"head_seq = $1, head_sum = (SELECT sum FROM lopen_data.records WHERE seq = $1)", first)
+			back := func(seq int64) {
+				execute(t, url, "DELETE FROM lopen_data.records WHERE seq > $1", seq)
+				execute(t, url, update+"head_seq = $1, head_sum = (SELECT sum FROM lopen_data.records WHERE seq = $1)", seq)
+			}
+			last := ask[int64](t, url, "SELECT head_seq FROM lopen_data.sessions")
+			back(first)
 			continued(t, url)
+			back(last)
 		},
 		"more records": func(t *testing.T, url string, _ int64) { continued(t, url) },
 	} {

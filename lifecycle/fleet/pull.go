@@ -172,7 +172,7 @@ func (f *Fleet) Pull(ctx context.Context, store *lifecycle.Store, x *Found) (p P
 	if p.ID, err = idOf(p.Sessions[0].ID); err != nil || p.ID != x.ID {
 		return p, err
 	}
-	return p, noteIn(store, x.ID, note{Project: f.opts.Project, Incarnation: x.Incarnation, Seq: r.head, Sum: r.sum, Holder: f.holder, Term: r.term})
+	return p, noteIn(store, x.ID, note{Project: f.opts.Project, Incarnation: x.Incarnation, Seq: r.head, Sum: r.sum, Secret: f.secret, Term: r.term})
 }
 
 // noteIn writes the note of a session that nobody ships.

@@ -64,6 +64,9 @@ func TestRunnerOnlyAddsContents(t *testing.T) {
 		"UPDATE lopen_data.records SET bytes = ''", "UPDATE lopen_data.chunks SET bytes = ''", "UPDATE lopen_data.objects SET created = '2000-01-01'",
 		"UPDATE lopen_data.links SET child = parent", "UPDATE lopen_data.checkpoints SET root = NULL", "UPDATE lopen_data.sessions SET project = 'q'",
 		"UPDATE lopen_data.sessions SET id = 'x'", "UPDATE lopen_data.plans SET module = 'x'", "UPDATE lopen_data.session_objects SET name = 'x'",
+		"UPDATE lopen_data.session_objects SET hash = '\\x00'", "UPDATE lopen_data.sessions SET lease_until = '-infinity'", "UPDATE lopen_data.sessions SET holder = NULL",
+		"UPDATE lopen_data.sessions SET term = term + 1", "UPDATE lopen_data.sessions SET head_seq = 0", "UPDATE lopen_data.plans SET lease_until = '-infinity'",
+		"INSERT INTO lopen_data.sessions (project, id, incarnation, module, term, host, lease_until, head_seq) VALUES ('p', 'x', 'x', 'x', 0, '', now(), 9)",
 		"UPDATE lopen_data.schema SET least_client = 9", "CREATE TABLE lopen_data.x ()", "CREATE FUNCTION lopen.x() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
 		"CREATE OR REPLACE FUNCTION lopen_data.sweep(OUT objects bigint, OUT bytes bigint) LANGUAGE sql AS 'SELECT 1::bigint, 1::bigint'",
 	} {
@@ -98,6 +101,10 @@ func TestOwnersFunctions(t *testing.T) {
 	_, _, err = sess.Checkpoint(t.Context(), checkpoint.Manual, "")
 	require.NoError(t, err)
 	arrives(t, sess)
+	plans(t, a, "web")
+	_, err = a.PushPlan(t.Context(), a.store, "web", false)
+	require.NoError(t, err)
+	require.NotNil(t, firstClaim(t, a))
 	admin := pgtest.Admin(owner)
 	execute(t, admin, `CREATE SCHEMA evil; GRANT ALL ON SCHEMA evil TO public;
 		INSERT INTO lopen_data.objects (hash, size, created) VALUES ('\x01', 1, now()), ('\x02', 2, now() - interval '2 hours')`)
@@ -112,12 +119,33 @@ func TestOwnersFunctions(t *testing.T) {
 		require.NoError(t, runner.QueryRow(t.Context(), sql).Scan(&n))
 		return n
 	}
+	// Who reads the row, as anyone may, is not its holder by that.
+	for _, sql := range []string{
+		"SELECT coalesce(lopen_data.take_session(session, holder, 'x', 60000, holder, term)::integer, 0) FROM lopen_data.sessions",
+		"SELECT count(*) FROM lopen_data.sessions s, lopen_data.renew_sessions(ARRAY[s.session], ARRAY[s.term], s.holder, 0)",
+		"SELECT coalesce(lopen_data.ship_session(session, incarnation, term, holder, 'x', 60000, head_seq, head_sum, 1, '', 1, 1)::integer, 0) FROM lopen_data.sessions",
+		"SELECT count(lopen_data.leave_sessions(ARRAY[session], ARRAY[term], holder)) * 0 FROM lopen_data.sessions",
+		"SELECT count(lopen_data.show_session(session, term, holder, '{}', 'x')) * 0 FROM lopen_data.sessions",
+		"SELECT coalesce(lopen_data.renew_module(project, module, term, holder, 0)::integer, 0) FROM lopen_data.plans",
+		"SELECT count(lopen_data.leave_module(project, module, term, holder, 60000)) * 0 FROM lopen_data.plans",
+		"SELECT count(took) FROM lopen_data.plans p, lopen_data.take_module(p.project, '{}', '{}', p.holder, 'x', 60000)",
+	} {
+		require.Zero(t, call(sql), sql)
+	}
+	require.True(t, ask[bool](t, owner, "SELECT holder IS NOT NULL AND lease_until > now() AND term = 1 AND head_seq > 1 AND summary <> '{}' FROM lopen_data.sessions"))
+	require.True(t, ask[bool](t, owner, "SELECT holder IS NOT NULL AND lease_until > now() AND term = 1 FROM lopen_data.plans"))
 	const remove = "SELECT coalesce(lopen_data.delete_session(session, head_seq)::integer, 0) FROM lopen_data.sessions"
 	require.Zero(t, call(remove), "it is held")
 	require.Equal(t, int64(1), call("SELECT objects FROM lopen_data.sweep()"), "one is old and nothing names it")
 	require.True(t, ask[bool](t, owner, `SELECT count(*) > 2 AND bool_or(hash = '\x01') AND NOT bool_or(hash = '\x02') FROM lopen_data.objects`))
 	execute(t, owner, "UPDATE lopen_data.objects SET created = now() - interval '2 hours' WHERE hash <> '\\x01'")
+	execute(t, owner, `INSERT INTO lopen_data.objects (hash, size, created) VALUES ('\x03', 3, now() - interval '2 hours')`)
+	execute(t, owner, `INSERT INTO lopen_data.session_objects SELECT session, 'meta.json', 1, '\x03' FROM lopen_data.sessions`)
 	require.Zero(t, call("SELECT objects FROM lopen_data.sweep()"), "something names them")
+	_, err = runner.Exec(t.Context(), `INSERT INTO lopen_data.session_objects SELECT session, name, seq + 1, '\x01' FROM lopen_data.session_objects`)
+	require.NoError(t, err)
+	require.Zero(t, call("SELECT objects FROM lopen_data.sweep()"), "and another one of its name changes nothing about that")
+	execute(t, owner, `DELETE FROM lopen_data.session_objects WHERE hash = '\x01'`)
 	require.NoError(t, sess.Close(t.Context()))
 	require.Zero(t, call("SELECT coalesce(lopen_data.delete_session(session, head_seq - 1)::integer, 0) FROM lopen_data.sessions"), "it went on")
 	require.Equal(t, int64(1), call(remove))

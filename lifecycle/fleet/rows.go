@@ -78,19 +78,20 @@ func (s *Session) meta() lifecycle.Meta {
 }
 
 // show makes the readable columns and rows those of a State, in the transaction that makes its
-// record the last one. was is the State that they show; nil if that is not known.
-func show(ctx context.Context, tx pgx.Tx, key int64, was *session.State, here *durable, meta lifecycle.Meta) error {
+// record the last one.
+func (s *shipping) show(ctx context.Context, tx pgx.Tx, here *durable, meta lifecycle.Meta) error {
 	data, err := strictjson.Marshal(summarize(here, meta))
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE lopen_data.sessions SET summary = $2::jsonb, status = $3 WHERE session = $1`, key, string(data), string(here.State.Status())); err != nil {
+	if _, err := tx.Exec(ctx, `SELECT lopen_data.show_session($1::bigint, $2::bigint, $3::text, $4::jsonb, $5::text)`,
+		s.row.key, s.row.term, s.session.fleet.secret, string(data), string(here.State.Status())); err != nil {
 		return err
 	}
-	if err := showTasks(ctx, tx, key, was, here.State); err != nil {
+	if err := showTasks(ctx, tx, s.row.key, s.shown, here.State); err != nil {
 		return err
 	}
-	return showIterations(ctx, tx, key, was, here.State)
+	return showIterations(ctx, tx, s.row.key, s.shown, here.State)
 }
 
 // A taskRow is a row of the tasks.

@@ -42,7 +42,7 @@ type note struct {
 	Incarnation string `json:"incarnation"`
 	Seq         uint64 `json:"seq"` // the last record that the fleet acknowledged
 	Sum         []byte `json:"sum,omitempty"`
-	Holder      string `json:"holder,omitempty"` // of the last lease of this folder, with its term
+	Secret      string `json:"secret,omitempty"` // of the holder of the last lease of this folder, with its term
 	Term        int64  `json:"term,omitempty"`
 	// Error is why the last try to ship failed, and ErrorAt when that began; "" after a success.
 	Error   string    `json:"error,omitempty"`

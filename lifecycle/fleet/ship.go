@@ -146,7 +146,7 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	if err != nil {
 		return err
 	}
-	r, err = f.take(ctx, id.String(), r.key, s.note.Holder, s.note.Term)
+	r, err = f.take(ctx, id.String(), r.key, s.note.Secret, s.note.Term)
 	var held *HeldError
 	switch {
 	case errors.As(err, &held):
@@ -159,7 +159,7 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	}
 	s.fellBack(r)
 	s.row, s.sure, s.shown, s.tail, s.line = r, false, nil, journal.NewTail(x.dir, r.head), nil
-	s.note.Holder, s.note.Term, s.dirty = f.holder, r.term, true
+	s.note.Secret, s.note.Term, s.dirty = f.secret, r.term, true
 	if err := s.write(true); err != nil {
 		return err
 	}
@@ -232,19 +232,19 @@ func (s *shipping) batch(ctx context.Context, here *durable) error {
 		s.sent = s.sent[1:]
 	}
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE lopen_data.sessions SET head_seq = $1, head_sum = $2, base_seq = greatest(base_seq, $3), bytes = bytes + $4,
-			lease_until = clock_timestamp() + $5::bigint * interval '1 ms', host = $6, updated = clock_timestamp()
-			WHERE session = $7 AND incarnation = $8 AND term = $9 AND holder = $10 AND head_seq = $11 AND head_sum = $12`,
-			int64(b.head), b.sum, int64(b.base), int64(b.size), f.times.lease.Milliseconds(), f.opts.Host,
-			s.row.key, s.note.Incarnation, s.row.term, f.holder, int64(s.row.head), s.row.sum)
-		if err == nil && tag.RowsAffected() != 1 {
+		var shipped bool
+		err := tx.QueryRow(ctx, `SELECT coalesce(lopen_data.ship_session($1::bigint, $2::text, $3::bigint, $4::text, $5::text, $6::bigint, $7::bigint, $8::bytea,
+			$9::bigint, $10::bytea, $11::bigint, $12::bigint), false)`,
+			s.row.key, s.note.Incarnation, s.row.term, f.secret, f.opts.Host, f.times.lease.Milliseconds(), int64(s.row.head), s.row.sum,
+			int64(b.head), b.sum, int64(b.base), int64(b.size)).Scan(&shipped)
+		if err == nil && !shipped {
 			err = errRefused
 		}
 		if err == nil {
 			err = b.insert(ctx, tx, s.row.key)
 		}
 		if err == nil && b.last {
-			err = show(ctx, tx, s.row.key, s.shown, here, x.meta())
+			err = s.show(ctx, tx, here, x.meta())
 		}
 		return err
 	})
@@ -329,7 +329,7 @@ func (s *shipping) release(ctx context.Context) {
 	if err := s.session.fleet.giveBack(ctx, s.row.key, s.row.term); err != nil {
 		s.session.log.Debug().Err(err).Msg("the lease was not given back; it ends by itself")
 	} else {
-		s.note.Holder, s.note.Term, s.dirty = "", 0, true
+		s.note.Secret, s.note.Term, s.dirty = "", 0, true
 	}
 	s.row = nil
 }

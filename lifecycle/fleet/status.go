@@ -140,7 +140,7 @@ func (f *Fleet) Mine(store *lifecycle.Store, x *Found) bool {
 	}
 	defer dir.Close()
 	n, err := readNote(dir, f.opts.Project, x.Incarnation)
-	return err == nil && x.row.holder != "" && (x.row.holder == f.holder || n.Holder == x.row.holder && n.Term == x.row.term)
+	return err == nil && x.row.holder != "" && (x.row.holder == holderOf(f.secret) || holderOf(n.Secret) == x.row.holder && n.Term == x.row.term)
 }
 
 // Forget forgets what the fleet acknowledged of a session that nobody has open, so that it is shipped

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,11 +26,6 @@ type Claim struct {
 	done  chan struct{}
 }
 
-// soon is a condition that the time of a column is to come, and not later than lopen ever sets it.
-func soon(column string, most time.Duration) string {
-	return fmt.Sprintf(`(%[1]s > clock_timestamp() AND %[1]s <= clock_timestamp() + interval '%[2]d s')`, column, int(most.Seconds()))
-}
-
 // Claim takes the next module that is not finished and that nobody works on: the one with the lowest
 // priority, then by name, whose predecessors are finished. Only those of named are taken, if there are
 // some, and none of but. Several
@@ -41,17 +35,17 @@ func (f *Fleet) Claim(ctx context.Context, named, but []string) (c *Claim, held 
 	c = &Claim{fleet: f, lost: make(chan struct{}), done: make(chan struct{})}
 	named, but = append([]string{}, named...), append([]string{}, but...)
 	err = f.durably(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, `WITH next AS (
-				SELECT module FROM lopen_data.plans p
-				WHERE project = $1 AND module`+isModule+` AND open > 0 AND term BETWEEN 0 AND `+fmt.Sprint(maxTerm)+` AND NOT module = ANY($2::text[]) AND (cardinality($6::text[]) = 0 OR module = ANY($6)) AND NOT `+soon("retry_at", 2*retryModule)+`
-					AND (holder IS NULL OR NOT `+soon("lease_until", longestLease)+`)
-					AND NOT EXISTS (SELECT FROM lopen_data.plans b WHERE b.project = p.project AND b.module = ANY(p.after) AND b.open > 0)
-					AND NOT EXISTS (SELECT FROM lopen_data.sessions s WHERE s.project = p.project AND s.module = p.module
-						AND s.holder IS NOT NULL AND s.holder <> $3 AND `+soon("s.lease_until", longestLease)+`)
-				ORDER BY priority NULLS LAST, module LIMIT 1 FOR UPDATE SKIP LOCKED)
-			UPDATE lopen_data.plans p SET term = term + 1, holder = $3, host = $4, lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
-			FROM next WHERE p.project = $1 AND p.module = next.module RETURNING p.module, p.term, p.open`,
-			f.opts.Project, but, f.holder, f.opts.Host, f.times.lease.Milliseconds(), named).Scan(&c.Module, &c.term, &c.Open)
+		var module *string
+		var term, open *int64
+		err := tx.QueryRow(ctx, `SELECT took, its_term, its_open FROM lopen_data.take_module($1::text, $2::text[], $3::text[], $4::text, $5::text, $6::bigint)`,
+			f.opts.Project, named, but, f.secret, f.opts.Host, f.times.lease.Milliseconds()).Scan(&module, &term, &open)
+		if err == nil && module == nil {
+			err = pgx.ErrNoRows
+		}
+		if err == nil {
+			c.Module, c.term, c.Open = *module, *term, int(*open)
+		}
+		return err
 	})
 	switch {
 	case (err == nil || errors.Is(err, errUnconfirmed)) && session.ValidateModule(c.Module) != nil:
@@ -87,10 +81,8 @@ func (c *Claim) renewing(ctx context.Context) {
 		}
 		var mine bool
 		err := c.fleet.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-			tag, err := conn.Exec(ctx, `UPDATE lopen_data.plans SET lease_until = clock_timestamp() + $5::bigint * interval '1 ms'
-				WHERE project = $1 AND module = $2 AND term = $3 AND holder = $4`, c.fleet.opts.Project, c.Module, c.term, c.fleet.holder, c.fleet.times.lease.Milliseconds())
-			mine = tag.RowsAffected() == 1
-			return err
+			return conn.QueryRow(ctx, `SELECT coalesce(lopen_data.renew_module($1::text, $2::text, $3::bigint, $4::text, $5::bigint), false)`,
+				c.fleet.opts.Project, c.Module, c.term, c.fleet.secret, c.fleet.times.lease.Milliseconds()).Scan(&mine)
 		})
 		if err == nil && !mine {
 			close(c.lost)
@@ -109,8 +101,8 @@ func (c *Claim) GiveBack(ctx context.Context, later bool) error {
 		wait = retryModule.Milliseconds()
 	}
 	return c.fleet.call(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-		_, err := conn.Exec(ctx, `UPDATE lopen_data.plans SET holder = NULL, lease_until = clock_timestamp(), retry_at = clock_timestamp() + $5::bigint * interval '1 ms'
-			WHERE project = $1 AND module = $2 AND term = $3 AND holder = $4`, c.fleet.opts.Project, c.Module, c.term, c.fleet.holder, wait)
+		_, err := conn.Exec(ctx, `SELECT lopen_data.leave_module($1::text, $2::text, $3::bigint, $4::text, $5::bigint)`,
+			c.fleet.opts.Project, c.Module, c.term, c.fleet.secret, wait)
 		return err
 	})
 }

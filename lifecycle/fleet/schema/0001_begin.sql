@@ -19,7 +19,7 @@ CREATE TABLE lopen_data.sessions (
 	incarnation text NOT NULL,
 	module      text NOT NULL,
 	term        bigint NOT NULL,        -- raised whenever somebody takes the lease
-	holder      text,                   -- the process that has the lease; null if nobody has it
+	holder      text,                   -- holder_of the process that has the lease; null if nobody has it
 	host        text NOT NULL,          -- where the last holder runs, or ran
 	lease_until timestamptz NOT NULL,   -- by the clock of the database
 	base_seq    bigint NOT NULL DEFAULT 1,  -- from this record on all are there; below it only entries
@@ -69,12 +69,14 @@ CREATE TABLE lopen_data.links (
 );
 CREATE INDEX links_child ON lopen_data.links (child);
 
--- What a session needs of the objects: files of its folder by name, and its checkpoints.
+-- What a session needs of the objects: files of its folder by name, and its checkpoints. Of a name the last one counts;
+-- those before it stay, so that nobody can have them swept.
 CREATE TABLE lopen_data.session_objects (
 	session bigint NOT NULL REFERENCES lopen_data.sessions ON DELETE CASCADE,
 	name    text NOT NULL,
+	seq     bigint NOT NULL,            -- the record with which it came
 	hash    bytea NOT NULL REFERENCES lopen_data.objects,
-	PRIMARY KEY (session, name)
+	PRIMARY KEY (session, name, seq)
 );
 CREATE INDEX session_objects_hash ON lopen_data.session_objects (hash);
 CREATE TABLE lopen_data.checkpoints (
@@ -139,9 +141,88 @@ CREATE TABLE lopen_data.plans (
 	PRIMARY KEY (project, module)
 );
 
--- What others may need only the owner of the tables deletes. These do it for whoever may call them, and look first
--- whether somebody works on it, or names it.
---
+-- Leases are changed, and what others may need is deleted, only by the owner of the tables. These functions do it for whoever
+-- may call them, and look first whether somebody holds it, or names it.
+
+-- holder_of is what the tables have of a process: the process alone knows the text that it comes from.
+CREATE FUNCTION lopen_data.holder_of(secret text) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT encode(sha256(convert_to(secret, 'UTF8')), 'hex')
+$$;
+-- until is the end of a lease that lasts so long, and soon whether a time is to come and no later than lopen ever sets it.
+CREATE FUNCTION lopen_data.until(ms bigint, most bigint) RETURNS timestamptz
+	LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT clock_timestamp() + least(greatest(ms, 0), most) * interval '1 ms'
+$$;
+CREATE FUNCTION lopen_data.soon(at timestamptz, most bigint) RETURNS boolean
+	LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT at > clock_timestamp() AND at <= clock_timestamp() + most * interval '1 ms'
+$$;
+
+-- take_session takes the lease of a session that nobody holds, or that mine holds, or was with a term.
+CREATE FUNCTION lopen_data.take_session(which bigint, mine text, place text, ms bigint, was text, was_term bigint) RETURNS boolean
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.sessions SET term = term + 1, holder = lopen_data.holder_of(mine), host = place, lease_until = lopen_data.until(ms, 120000)
+	WHERE session = which AND (holder IS NULL OR lease_until <= clock_timestamp() OR holder = lopen_data.holder_of(mine)
+		OR holder = lopen_data.holder_of(was) AND term = was_term) RETURNING true
+$$;
+-- renew_sessions renews leases, and returns the sessions whose leases are the caller's.
+CREATE FUNCTION lopen_data.renew_sessions(which bigint[], terms bigint[], mine text, ms bigint) RETURNS SETOF bigint
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.sessions s SET lease_until = lopen_data.until(ms, 120000) FROM unnest(which, terms) AS m(session, term)
+	WHERE s.session = m.session AND s.term = m.term AND s.holder = lopen_data.holder_of(mine) RETURNING s.session
+$$;
+-- leave_sessions ends leases.
+CREATE FUNCTION lopen_data.leave_sessions(which bigint[], terms bigint[], mine text) RETURNS void
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.sessions s SET holder = NULL, lease_until = clock_timestamp() FROM unnest(which, terms) AS m(session, term)
+	WHERE s.session = m.session AND s.term = m.term AND s.holder = lopen_data.holder_of(mine)
+$$;
+-- ship_session moves the last record of a session that the caller holds from the one that it knows to a later one.
+CREATE FUNCTION lopen_data.ship_session(which bigint, of text, my_term bigint, mine text, place text, ms bigint,
+		was_seq bigint, was_sum bytea, now_seq bigint, now_sum bytea, now_base bigint, size bigint) RETURNS boolean
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.sessions SET head_seq = now_seq, head_sum = now_sum, base_seq = greatest(base_seq, now_base), bytes = bytes + size,
+		lease_until = lopen_data.until(ms, 120000), host = place, updated = clock_timestamp()
+	WHERE session = which AND incarnation = of AND term = my_term AND holder = lopen_data.holder_of(mine)
+		AND head_seq = was_seq AND head_sum = was_sum RETURNING true
+$$;
+-- show_session makes what can be read of the State that of a session that the caller holds.
+CREATE FUNCTION lopen_data.show_session(which bigint, my_term bigint, mine text, now_summary jsonb, now_status text) RETURNS void
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.sessions SET summary = now_summary, status = now_status
+	WHERE session = which AND term = my_term AND holder = lopen_data.holder_of(mine)
+$$;
+
+-- take_module takes the next module of a project that has open tasks and that nobody works on: see Fleet.Claim.
+CREATE FUNCTION lopen_data.take_module(of text, named text[], but text[], mine text, place text, ms bigint,
+		OUT took text, OUT its_term bigint, OUT its_open integer)
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	WITH next AS (
+		SELECT module FROM lopen_data.plans p
+		WHERE project = of AND module COLLATE "C" ~ '^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$' AND open > 0 AND term BETWEEN 0 AND 4611686018427387904
+			AND NOT module = ANY(but) AND (cardinality(named) = 0 OR module = ANY(named))
+			AND NOT lopen_data.soon(retry_at, 1200000) AND (holder IS NULL OR NOT lopen_data.soon(lease_until, 120000))
+			AND NOT EXISTS (SELECT FROM lopen_data.plans b WHERE b.project = p.project AND b.module = ANY(p.after) AND b.open > 0)
+			AND NOT EXISTS (SELECT FROM lopen_data.sessions s WHERE s.project = p.project AND s.module = p.module
+				AND s.holder IS NOT NULL AND s.holder <> lopen_data.holder_of(mine) AND lopen_data.soon(s.lease_until, 120000))
+		ORDER BY priority NULLS LAST, module LIMIT 1 FOR UPDATE SKIP LOCKED)
+	UPDATE lopen_data.plans p SET term = term + 1, holder = lopen_data.holder_of(mine), host = place, lease_until = lopen_data.until(ms, 120000)
+	FROM next WHERE p.project = of AND p.module = next.module RETURNING p.module, p.term, p.open
+$$;
+-- renew_module renews the lease of a module, and returns whether it is the caller's.
+CREATE FUNCTION lopen_data.renew_module(of text, which text, my_term bigint, mine text, ms bigint) RETURNS boolean
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.plans SET lease_until = lopen_data.until(ms, 120000)
+	WHERE project = of AND module = which AND term = my_term AND holder = lopen_data.holder_of(mine) RETURNING true
+$$;
+-- leave_module ends the lease of a module. For some time nobody takes it.
+CREATE FUNCTION lopen_data.leave_module(of text, which text, my_term bigint, mine text, ms bigint) RETURNS void
+	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	UPDATE lopen_data.plans SET holder = NULL, lease_until = clock_timestamp(), retry_at = lopen_data.until(ms, 1200000)
+	WHERE project = of AND module = which AND term = my_term AND holder = lopen_data.holder_of(mine)
+$$;
+
 -- delete_session deletes a session that nobody holds and that is at the record where it was seen.
 CREATE FUNCTION lopen_data.delete_session(which bigint, seen bigint) RETURNS boolean
 	LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -162,7 +243,7 @@ CREATE FUNCTION lopen_data.sweep(OUT objects bigint, OUT bytes bigint)
 	went AS (DELETE FROM lopen_data.objects o USING goes WHERE o.hash = goes.hash RETURNING o.size)
 	SELECT count(*), coalesce(sum(size), 0)::bigint FROM went
 $$;
-REVOKE ALL ON FUNCTION lopen_data.delete_session(bigint, bigint), lopen_data.sweep() FROM PUBLIC;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA lopen_data FROM PUBLIC;
 
 CREATE VIEW lopen.sessions AS SELECT
 	project, id, incarnation, module, status,
