@@ -177,6 +177,54 @@ var ofText = []mutant{
 		"./lifecycle/redact", "TestOrdinaryOutputStays",
 	},
 	{
+		"redact: what SQL puts into a column of secrets", "lifecycle/redact/sql.go",
+		"quoted && !technical(b[from:to]) {",
+		"false && quoted {",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: a string within dollars", "lifecycle/redact/phrase.go",
+		"dollarQuoted(b, at)",
+		"dollarQuoted(b, len(b))",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: a column in a list that commas separate", "lifecycle/redact/csv.go",
+		"kinds[n] != \"\" && !technical(value) {",
+		"false && !technical(value) {",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: rows have as many values as the header", "lifecycle/redact/csv.go",
+		"if countValues(row) != cells {",
+		"if cells < 0 {",
+		"./lifecycle/redact", "TestStays",
+	},
+	{
+		"redact: letters that no name has", "lifecycle/redact/random.go",
+		"return without >= minParts &&",
+		"return false &&",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: names of programs have vowels", "lifecycle/redact/random.go",
+		"return without >= minParts &&",
+		"return",
+		"./lifecycle/redact", "TestStays",
+	},
+	{
+		"redact: a key of Fernet as Python prints it", "lifecycle/redact/shape.go",
+		"|| !isFernetKey(b[from:i+1]) {",
+		"|| true {",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: a statement of SQL is open", "lifecycle/redact/open.go",
+		"openTable, openStatement,",
+		"openTable,",
+		"./lifecycle/redact", "TestOpen",
+	},
+	{
 		"redact: a key that has begun is open", "lifecycle/redact/open.go",
 		"if at := openKey(text); at >= 0 {",
 		"if at := openKey(nil); at >= 0 {",
@@ -208,14 +256,14 @@ var ofText = []mutant{
 	},
 	{
 		"redact: a table is open", "lifecycle/redact/open.go",
-		"{openBlock, openTable, openName}",
-		"{openBlock, openName}",
+		"{openBlock, openTable, openStatement, openName}",
+		"{openBlock, openStatement, openName}",
 		"./lifecycle/redact", "TestOpen",
 	},
 	{
 		"redact: a block of YAML is open", "lifecycle/redact/open.go",
-		"{openBlock, openTable, openName}",
-		"{openTable, openName}",
+		"{openBlock, openTable, openStatement, openName}",
+		"{openTable, openStatement, openName}",
 		"./lifecycle/redact", "TestOpen",
 	},
 	{

@@ -54,13 +54,13 @@ func matchShortArgument(b []byte, i int) (span, int) {
 			return hideValue(b, word, value, end, kind, quoted)
 		}
 	}
-	if to-from == 16 {
-		return span{}, to
-	}
 	if strings.IndexByte(loginLetters, b[from]) >= 0 {
 		if s, next := matchLogin(b, i); s.end > 0 {
 			return s, next
 		}
+	}
+	if to-from == 16 {
+		return span{}, to
 	}
 	if b[from] == 'u' && from+1 < len(b) && blank[b[from+1]] {
 		return matchUser(b, i, from+1)
@@ -137,13 +137,25 @@ func isExample(value []byte) bool {
 // matchNetrc is called at "password ": machine host login name password value.
 func matchNetrc(b []byte, i int) (span, int) {
 	before := b[max(0, i-maxCommand):i]
-	if i == 0 || b[i-1] > ' ' && !beginsLine(b, i) || !bytes.Contains(before, []byte("login ")) ||
-		!bytes.Contains(before, []byte("machine ")) && !bytes.Contains(before, []byte("default ")) {
+	if i == 0 || b[i-1] > ' ' && !markEnd[b[i-1]] || !bytes.Contains(before, []byte("login ")) ||
+		!bytes.Contains(before, []byte("machine ")) && !bytes.Contains(before, []byte("default ")) || b[i-1] > ' ' && !beginsLine(b, i) {
 		return span{}, i + 1
 	}
 	at := i + len("password")
 	from := run(b, at, gap, maxGap)
 	return hideValue(b, at, from, runUntil(b, from, netrcEnd), "password", true)
+}
+
+// matchDirective is called at the end of the name of a setting that stands beside its value: requirepass value of Redis,
+// rootpw value of slapd.
+func matchDirective(b []byte, i int) (span, int) {
+	to := run(b, i, letters, -1)
+	switch string(b[skipBack(b, to, alnum, maxName):to]) {
+	case "requirepass", "masterauth", "bindpw", "rootpw":
+		from, end, quoted := valueAfter(b, to, "password")
+		return hideValue(b, i, from, end, "password", quoted)
+	}
+	return span{}, to
 }
 
 // matchSet is called at "ENV ", "setenv " and "set ": ENV NAME value of a Dockerfile,

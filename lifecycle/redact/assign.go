@@ -14,6 +14,9 @@ const maxQuoted = 4096
 func matchAssignment(b []byte, i int) (span, int) {
 	name := nameBefore(b, i)
 	kind := nameKind(name)
+	if kind == "" && i+1 < len(b) && b[i+1] == '\'' {
+		return matchFernet(b, i)
+	}
 	if kind == "" || b[i] == ':' && (inPath(b, i) || isResult(name) && reportsResult(b, i)) {
 		return span{}, i + 1
 	}
@@ -183,14 +186,39 @@ func matchCall(b []byte, i int) (span, int) {
 	start := skipBack(b, i, word, maxName)
 	name := b[start:i]
 	kind := nameKind(name)
-	if kind == "" || kind == "cookie" || !setter(name) {
+	if kind == "" {
+		kind = callKind(b, start, name)
+	} else if kind == "cookie" || !setter(name) {
+		kind = ""
+	}
+	if kind == "" {
 		return span{}, i + 1
 	}
 	from, to, quoted := valueAfter(b, i+1, kind)
-	if !quoted || technical(bare(b[from:to])) {
+	value := bare(b[from:to])
+	if !quoted || technical(value) {
+		return span{}, i + 1
+	}
+	if kind == "discord-token" && !isBotToken(value) {
 		return span{}, i + 1
 	}
 	return hideValue(b, i, from, to, kind, true)
+}
+
+// callKind returns the kind of what a function is given whose name says nothing of a secret: bot.run("value"), and
+// password = crypt('value', ...) of SQL.
+func callKind(b []byte, start int, name []byte) string {
+	switch string(name) {
+	case "run", "login", "start":
+		if start > 0 && b[start-1] == '.' {
+			return "discord-token"
+		}
+	case "crypt", "CRYPT":
+		if near(b, start, "password|passwd|insert into") {
+			return "password"
+		}
+	}
+	return ""
 }
 
 // setter reports whether the function of a name is given a secret: setPassword, withToken, password.

@@ -56,10 +56,10 @@ var (
 	// made of, and headerWord a word of a header.
 	cellGap    = classOf("", " \t|`\xe2\x94\x95\x82\x83\x91")
 	cellEnd    = classOf("", "\t\r\n|`(")
-	ruleLine   = classOf("", "-+|:= \t\r")
+	ruleLine   = classOf("\x80\xbf", "-+|:= \t\r\xe2")
 	headerWord = classOf("AZ09", "_-() /#%.")
 	// quotePrefix is what Python, SQL and others have before a quotation mark.
-	quotePrefix = classOf("", "bBrRuUfFnNL")
+	quotePrefix = classOf("", "bBrRuUfFnNLeE")
 	// passHost is what a host is made of in .pgpass, passBegin begins a word there and passEnd ends it, lineSpace the
 	// last one.
 	passHost  = classOf("AZaz09", "._-*/")
@@ -71,6 +71,15 @@ var (
 	// A pointer, or a variable of Ruby, has the first before the others.
 	pointer  = classOf("", "*&@")
 	selector = classOf("AZaz09", "_.")
+	// csvBefore stands before a name in the header of a list, csvName is what the name is made of and csvHeader what
+	// the header is made of; tableEnd ends the name of a table of SQL, statementEnd a statement, and space stands
+	// between its words.
+	csvBefore    = classOf("", "\",")
+	csvName      = classOf("AZaz09", "_- ")
+	csvHeader    = classOf("AZaz09", "_- .,\"#")
+	tableEnd     = classOf("", "(;'=")
+	statementEnd = classOf("", "\r\n;")
+	space        = classOf("", " \t\r\n")
 	// blockSign is how a block scalar of YAML is indented and ended.
 	blockSign = classOf("09", "+-")
 	// testName is what the name of a test is made of, timeChar a time before it; pathBegin begins a path and pathChar is in one.

@@ -15,7 +15,7 @@ type line struct {
 // lineOf returns the line of b[i], whose text begins at b[i] or before. A long line begins later and ends sooner.
 func lineOf(b []byte, i int) line {
 	l := line{at: i}
-	for l.at > max(0, i-maxQuoted) && b[l.at-1] != '\n' && !escapedNewline(b, l.at-2) {
+	for l.at > max(0, i-maxHeader) && b[l.at-1] != '\n' && !escapedNewline(b, l.at-2) {
 		l.at--
 	}
 	l.findEnd(b, true)
@@ -156,8 +156,23 @@ func beginsLine(b []byte, i int) bool {
 	case !markEnd[b[from-1]] && afterEscape(b, from-1) == from-1:
 		return false
 	}
-	l := lineOf(b, i)
-	return run(b, l.word, cellGap, -1) >= i
+	at := run(b, lineOf(b, i).word, cellGap, -1)
+	if number := run(b, at, digits, maxName); number > at {
+		at = run(b, number, cellGap, -1)
+	}
+	return at >= i
+}
+
+// spaceEnd returns where the space ends that begins at b[at], and what a tool shows before the lines within.
+func spaceEnd(b []byte, at int) int {
+	for at < len(b) && space[b[at]] {
+		if b[at] == '\n' {
+			at = lineOf(b, at).below(b).word
+		} else {
+			at++
+		}
+	}
+	return at
 }
 
 // lineStart returns where the line begins, if nothing stands before b[i] on it but blanks and what a tool shows

@@ -49,6 +49,17 @@ var names = []struct{ suffix, kind string }{
 	{"loggedinsalt", "secret"},
 	{"noncesalt", "secret"},
 	{"storepass", "password"},
+	{"sshpass", "password"},
+	{"dbpass", "password"},
+	{"rootpass", "password"},
+	{"adminpass", "password"},
+	{"userpass", "password"},
+	{"smtppass", "password"},
+	{"ldappass", "password"},
+	{"requirepass", "password"},
+	{"masterauth", "password"},
+	{"bindpw", "password"},
+	{"rootpw", "password"},
 	{"keypass", "password"},
 }
 
@@ -107,7 +118,7 @@ func nameKind(name []byte) string {
 			return n.kind
 		}
 	}
-	if isPass(name) {
+	if low[len(low)-1] == 's' && isPass(name) {
 		return "password"
 	}
 	return wholeName(low)
@@ -124,7 +135,7 @@ func isPass(name []byte) bool {
 }
 
 // schemes are what stands before the credential in an Authorization header.
-var schemes = []string{"bearer", "basic", "token", "apikey", "api-token", "digest", "negotiate"}
+var schemes = []string{"bearer", "basic", "token", "apikey", "api-token", "digest", "negotiate", "bot"}
 
 // scheme returns the length of the scheme and the blank that value begins with,
 // 0 for none.

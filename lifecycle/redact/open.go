@@ -10,7 +10,7 @@ func Open(text []byte) int {
 		return at
 	}
 	at := -1
-	for _, open := range []func([]byte) int{openBlock, openTable, openName} {
+	for _, open := range []func([]byte) int{openBlock, openTable, openStatement, openName} {
 		if n := open(text); n >= 0 && (at < 0 || n < at) {
 			at = n
 		}
@@ -75,23 +75,45 @@ func openBlock(text []byte) (open int) {
 func openTable(text []byte) (open int) {
 	open = -1
 	var below []byte
+	rows, cells := 0, 0 // below, and how many values each of them has, 0 where they differ
 	lastLines(text, maxTable, func(l line) bool {
 		if l.word == l.end {
 			return false
 		}
 		line := text[l.word:l.end]
 		if below == nil || isRule(below) {
-			if bytes.IndexByte(line, '|') >= 0 && len(secretCells(line)) > 0 {
+			if nextBar(line, 0) < len(line) && len(secretCells(line)) > 0 {
 				open = l.at
 			}
 		}
 		if len(secretColumns(line, 0)) > 0 {
 			open = l.at
 		}
+		if kinds, n := secretValues(line); len(kinds) > 0 && (rows == 0 || n == cells) {
+			open = l.at
+		}
+		if n := countValues(line); rows == 0 {
+			cells = n
+		} else if n != cells {
+			cells = 0
+		}
+		rows++
 		below = line
 		return true
 	})
 	return open
+}
+
+// openStatement is where the last statement of SQL begins that puts something into a column of secrets and has not ended.
+func openStatement(text []byte) int {
+	at := max(bytes.LastIndex(text, []byte("INSERT INTO ")), bytes.LastIndex(text, []byte("insert into ")))
+	if at < 0 || bytes.IndexByte(text[at:], ';') >= 0 {
+		return -1
+	}
+	if _, kinds := insertColumns(text, at); len(kinds) == 0 {
+		return -1
+	}
+	return bytes.LastIndexByte(text[:at], '\n') + 1
 }
 
 // openName is where the last lines begin that are the first half of a pair: an element of XML that has been opened, the name of
@@ -108,6 +130,10 @@ func openName(text []byte) (open int) {
 		}
 		if open >= 0 || len(line) == 0 {
 			return len(line) == 0 && open < 0
+		}
+		if low := bytes.ToLower(line); bytes.HasSuffix(line, []byte("PASSWORD")) || bytes.HasSuffix(low, []byte("identified by")) || bytes.HasSuffix(low, []byte(" password")) && near(text, l.end, users) {
+			open = l.at
+			return false
 		}
 		line = bytes.TrimRight(line, ",>")
 		end := len(line)

@@ -75,6 +75,14 @@ var people = []struct{ name, kind, secret, text string }{
 	{"fernet in code", "fernet-key", body(43) + "=", "f = Fernet(b'§')\n"},
 	{"fernet token", "fernet-token", "gAAAAABm" + body(112), "x = b'§'\n"},
 
+	{"fernet key of python", "fernet-key", fernetKey, ">>> Fernet.generate_key()\nb'§'\n"},
+	{"fernet key in a variable", "fernet-key", fernetKey, "key = b'§'\n"},
+	{"redis", "password", "hunter2x", "port 6379\nrequirepass §\n"},
+	{"redis, master", "password", "hunter2x", "masterauth §\n"},
+	{"redis prompt", "password", "hunter2x", "127.0.0.1:6379> AUTH §\nOK\n"},
+	{"slapd", "password", "hunter2x", "rootdn cn=admin\nrootpw §\n"},
+	{"ldap.conf", "password", "hunter2x", "bindpw §\n"},
+
 	// Keys in blocks.
 	{"rsa key", "private-key", "-----BEGIN RSA PRIVATE KEY-----\n" + pemBody + "\n-----END RSA PRIVATE KEY-----", "§\n"},
 	{"openssh key", "private-key", "-----BEGIN OPENSSH PRIVATE KEY-----\n" + pemBody + "\n-----END OPENSSH PRIVATE KEY-----", "§\n"},
@@ -96,6 +104,11 @@ var people = []struct{ name, kind, secret, text string }{
 	{"sshpass", "password", "hunter", "sshpass -p § ssh bob@host\n"},
 	{"sshpass, glued", "password", "hunter", "sshpass -p§ ssh bob@host\n"},
 	{"sshpass, quoted", "password", "correct horse", "sshpass -p '§' scp a bob@host:\n"},
+	{"sshpass, glued and long", "password", "yL4O#V1LRKPs0Vyw", "sshpass -p§ ssh bob@host\n"},
+	{"SSHPASS", "password", "hunter2x", "SSHPASS=§ sshpass -e ssh bob@host\n"},
+	{"letters", "password", "rnHdQdojNujXcR", "protocol=https\nusername=bob\npassword=§\n"},
+	{"letters behind a flag", "password", "wPzGtRkXnBvLcD", "mysql --password=§ db\n"},
+	{"letters in sql", "password", "uGTXMtLvAeNR", "CREATE USER x IDENTIFIED BY §;\n"},
 	{"mysql", "password", "hunter2", "mysql -u root -p§ db\n"},
 	{"mysqldump", "password", "hunter2", "mysqldump -uroot -p§ db > dump.sql\n"},
 	{"PGPASSWORD", "password", "hunter2x", "PGPASSWORD=§ psql -h db\n"},
@@ -110,6 +123,11 @@ var people = []struct{ name, kind, secret, text string }{
 	{"bot token in a url, escaped", "telegram-token", "123456789%3AAA" + body(33), "GET https://api.telegram.org/bot§/getMe 200\n"},
 	{"slack webhook", "slack-webhook", "hooks.slack.com/services/" + "T0000AAAA/B0000BBBB/" + body(24), "POST https://§\n"},
 	{"discord webhook", "discord-webhook", "discord.com/api/webhooks/" + "123456789012345678/" + body(68), "POST https://§\n"},
+	{"discord webhook, version", "discord-webhook", "discord.com/api/v10/webhooks/" + "123456789012345678/" + body(68), "POST https://§\n"},
+	{"discord bot, header", "authorization", discordBot, "Authorization: Bot §\n"},
+	{"discord bot, code", "discord-token", discordBot, "client.run('§')\n"},
+	{"discord bot, script", "discord-token", discordBot, "client.login(\"§\");\n"},
+	{"ifttt", "ifttt-key", "/with/key/" + body(22), "https://maker.ifttt.com/trigger/x§\n"},
 	{"url query", "token", body(24), "GET /x?access_token=§&a=b\n"},
 	{"url query, key", "api-key", body(24), "GET https://x/y?a=b&api_key=§\n"},
 	{"postgres url", "url-password", "hunter", "postgres://bob:§@db/x\n"},
@@ -127,6 +145,25 @@ var people = []struct{ name, kind, secret, text string }{
 	{"sql identified with", "password", "hunter", "CREATE USER bob IDENTIFIED WITH mysql_native_password BY '§';\n"},
 	{"sql set password", "password", "hunter", "SET PASSWORD FOR 'bob'@'h' = PASSWORD('§');\n"},
 	{"sql, small letters", "password", "hunter2x", "alter user bob password '§';\n"},
+	{"sql, escapes", "password", "hunter", "ALTER ROLE app PASSWORD E'§';\n"},
+	{"sql, dollars", "password", "hunter", "ALTER ROLE app PASSWORD $$§$$;\n"},
+	{"sql, dollars with a word", "password", "hunter", "ALTER ROLE app PASSWORD $pw$§$pw$;\n"},
+	{"sql, next line", "password", "hunter", "CREATE USER bob WITH LOGIN PASSWORD\n  '§';\n"},
+	{"sql identified by, next line", "password", "hunter", "CREATE USER bob IDENTIFIED BY\n  '§';\n"},
+	{"sql set password for", "password", "hunter", "SET PASSWORD FOR 'bob'@'localhost' = '§';\n"},
+	{"sql crypt", "password", "hunter2x", "UPDATE users SET password = crypt('§', gen_salt('bf'));\n"},
+	{"sql insert", "password", "hunter2x", "INSERT INTO users (name, password) VALUES ('bob', '§');\n"},
+	{"sql insert, lines", "password", "hunter2x", "insert into app.users (`id`, `password`, `at`)\nvalues\n  (1, '§', now()),\n  (2, null, now());\n"},
+	{"sql insert, brackets and quotes", "token", body(24), "INSERT INTO t (name, api_token) VALUES (concat('a)', 'it''s, x'), '§');\n"},
+	{"csv", "password", "hunter2x", "name,password,role\nbob,§,admin\nal,x,user\n"},
+	{"csv, quoted", "token", body(24), "\"name\",\"access_token\"\n\"bob, x\",\"§\"\n"},
+	{"csv of aws", "aws-secret-key", awsSecret, "User name,Access key ID,Secret access key\nbob,x,§\n"},
+	{"csv in a string", "password", "hunter2x", `{"text":"name,password,role\nbob,§,admin\n"}` + "\n"},
+	{"table, code", "password", "hunter2x", "| Variable | Value |\n|---|---|\n| `DB_PASSWORD` | `§` |\n"},
+	{"table, code alone", "password", "hunter2x", "| `DB_PASSWORD` | `§` |\n"},
+	{"table, numbered", "password", "hunter2x", "| 1 | DB_PASSWORD | § | prod |\n"},
+	{"table of boxes, column", "password", "hunter2x", "┌──────┬───────────────┐\n│ name │ password      │\n├──────┼───────────────┤\n│ bob  │ § │\n└──────┴───────────────┘\n"},
+	{"table of double boxes, column", "token", body(24), "║ name ║ api_token ║\n╠══════╬═══════════╣\n║ bob  ║ § ║\n"},
 	{"table", "password", "hunter2x", "NAME          VALUE\nDB_HOST       db\nDB_PASSWORD   §\n"},
 	{"table with bars", "password", "hunter2x", "| DB_HOST     | db       |\n| DB_PASSWORD | § |\n"},
 	{"table of psql", "password", "hunter2x", " name        | setting\n-------------+---------\n db_password | §\n"},
@@ -156,6 +193,12 @@ var people = []struct{ name, kind, secret, text string }{
 	{"putty key", "private-key", "Private-Lines: 2\n" + pemBody + "\n" + pemBody[:40] + "=\nPrivate-MAC: " + hexBody(64),
 		"PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: x\nPublic-Lines: 1\nAAAAC3NzaC1lZDI1NTE5AAAAIQ==\n§\n"},
 }
+
+// A key of Fernet, and what a bot of Discord logs in with.
+var (
+	fernetKey  = "8u4ncJ6UQAnFHqYjFL8m" + "cze2IMX6G88U5C-YA5ka9Fc="
+	discordBot = "MTk4NjIyNDgzNDcxOTI1MjQ4" + ".S6a9Gp.zrhBYVc5XDMgG65TPjkOYrDhKPB"
+)
 
 func TestFormsThatPeopleHave(t *testing.T) {
 	t.Parallel()

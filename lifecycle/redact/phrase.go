@@ -19,24 +19,27 @@ const (
 	anyLike                 // also without them
 	nextLike                // the word behind the next one, as a password is
 	fernetShape             // between quotation marks, 32 bytes in base64
+	signWord                // as quotedWord, behind the next =
 )
 
 // users are the statements of SQL about users.
 const users = "create user|alter user|create role|alter role|create login|alter login|grant |set password|change master"
 
 var phrases = []phrase{
-	{"password", "PASSWORD ", quotedWord, ""},
+	{"password", "PASSWORD |PASSWORD\n|PASSWORD\r\n", quotedWord, ""},
 	{"password", "PASSWORD(|PASSWORD (", quotedWord, ""},
-	{"password", "password ", quotedWord, users},
+	{"password", "password |password\n", quotedWord, users},
 	{"password", "password ", quotedLike, ""},
 	{"password", "password(", quotedWord, users},
-	{"password", "IDENTIFIED BY ", quotedWord, ""},
+	{"password", "IDENTIFIED BY |IDENTIFIED BY\n|IDENTIFIED BY\r\n", quotedWord, ""},
 	{"password", "IDENTIFIED BY ", anyLike, ""},
 	{"password", "identified by ", quotedWord, users},
 	{"password", "identified by ", anyLike, users},
 	{"password", "BY '|BY \"|by '|by \"", quotedWord, "identified with|identified via"},
 	{"password", "ConvertTo-SecureString |-SecureString -String ", quotedLike, ""},
 	{"password", "/user:|/USER:", nextLike, "net use|net.exe use"},
+	{"password", "SET PASSWORD FOR |set password for ", signWord, ""},
+	{"password", "> AUTH ", anyLike, ""},
 	{"fernet-key", "Fernet(", fernetShape, ""},
 }
 
@@ -50,21 +53,18 @@ func phraseRules() (rules []rule) {
 }
 
 func (p *phrase) match(b []byte, i, n int) (span, int) {
-	if i > 0 && alnum[b[i]] && dash[b[i-1]] {
+	if i > 0 && alnum[b[i]] && dash[b[i-1]] && !beginsLine(b, i) {
 		return span{}, i + 1
 	}
-	at := run(b, i+n, blank, maxGap)
-	if quote := b[i+n-1]; quote == '"' || quote == '\'' {
-		at = i + n - 1
+	at := p.valueAt(b, i+n)
+	if at < 0 {
+		return span{}, i + 1
 	}
-	if p.value == nextLike {
-		user := runUntil(b[:min(len(b), at+maxName)], at, valueEnd)
-		if at = run(b, user, blank, maxGap); at == user {
-			return span{}, i + 1
-		}
+	from, to, quoted := dollarQuoted(b, at)
+	if !quoted {
+		from, to, quoted = valueAfter(b, at, p.kind)
 	}
-	from, to, quoted := valueAfter(b, at, p.kind)
-	for quoted && to+2 < len(b) && b[to] == b[to+1] && to-from < maxQuoted { // one within, written twice
+	for quoted && to+2 < len(b) && b[to] == b[to+1] && b[to] != '$' && to-from < maxQuoted { // one within, written twice
 		next := bytes.IndexByte(b[to+2:min(len(b), to+maxQuoted)], b[to])
 		if next < 0 {
 			break
@@ -78,16 +78,43 @@ func (p *phrase) match(b []byte, i, n int) (span, int) {
 	return span{start: from, end: to, rank: rankContext, kind: p.kind}, to
 }
 
+// valueAt returns where the value of a phrase begins that ends before b[end], -1 for nowhere.
+func (p *phrase) valueAt(b []byte, end int) int {
+	at := run(b, end, blank, maxGap)
+	switch b[end-1] {
+	case '"', '\'':
+		return end - 1
+	case '\n':
+		return lineOf(b, end-1).below(b).word
+	}
+	switch p.value {
+	case nextLike:
+		user := runUntil(b[:min(len(b), at+maxName)], at, valueEnd)
+		if at = run(b, user, blank, maxGap); at == user {
+			return -1
+		}
+	case signWord:
+		line := b[at:min(len(b), at+maxCommand)]
+		line = line[:runUntil(line, 0, statementEnd)]
+		sign := bytes.IndexByte(line, '=')
+		if sign < 0 {
+			return -1
+		}
+		at = run(b, at+sign+1, blank, maxGap)
+	}
+	return at
+}
+
 func (f form) secret(value []byte, quoted bool) bool {
 	const minWord = 3
 	if f != anyLike && f != nextLike && !quoted || len(value) < minWord || value[0] == '"' || value[0] == '\'' {
 		return false // the last is a text of a program that goes on: "password '" + password
 	}
 	switch f {
-	case quotedWord:
+	case quotedWord, signWord:
 		return !isExample(value)
 	case fernetShape:
-		return len(value) == 44 && value[43] == '=' && run(value, 0, base64, -1) == 44 && mixed(value)
+		return isFernetKey(value)
 	}
 	return !placeholder(value) && likePassword(value, quoted)
 }

@@ -2,7 +2,6 @@ package redact
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -15,8 +14,8 @@ const (
 	groupShort = 2 + iota // a letter and a byte behind a cell
 	groupLong             // two bytes behind it
 	groupCall
-	groupEscape
-	firstLong // of the others
+	groupEscape // and what a comma begins without a blank
+	firstLong   // of the others
 )
 
 // placesOf says of each byte in which groups it is the first byte of a trigger, the second one
@@ -31,15 +30,12 @@ func placesOf(all []rule) *[256]uint64 {
 		}
 	}
 	slices.Sort(long)
-	long = slices.Compact(long)
-	ends := parts(long, groups-firstLong)
+	groupOf := divide(slices.Compact(long), groups-firstLong)
 	t := new([256]uint64)
 	for _, r := range all {
 		group := cmp.Or(r.apart, len(r.trigger)-1)
 		if r.apart == 0 && len(r.trigger) > 2 {
-			at, _ := slices.BinarySearch(long, r.trigger[:3])
-			group, _ = slices.BinarySearch(ends, at+1)
-			group += firstLong
+			group = firstLong + groupOf[r.trigger[:3]]
 		}
 		for k := range 3 {
 			bit := uint64(1) << (k*groups + group)
@@ -55,53 +51,66 @@ func placesOf(all []rule) *[256]uint64 {
 	return t
 }
 
-// parts cuts the sorted first three bytes of triggers into at most n parts, so that what is of the same part in all three
-// places stands in a text as rarely as can be. It returns the ends of the parts.
-func parts(all []string, n int) (ends []int) {
-	often := oftenTable()
-	chance := make([][]float64, len(all)) // chance[i][j-i] is that of all[i:j+1]
-	for i := range all {
-		var has [3][256]bool
-		var sum [3]float64
-		for _, three := range all[i:] {
-			for k := range 3 {
-				if c := three[k]; !has[k][c] {
-					has[k][c] = true
-					sum[k] += often[c]
-				}
-			}
-			chance[i] = append(chance[i], sum[0]*sum[1]*sum[2])
-		}
-	}
-	least, from := make([]float64, len(all)+1), make([][]int, n)
-	for j := range least[1:] {
-		least[j+1] = math.Inf(1)
-	}
-	for p := range n {
-		next := make([]float64, len(all)+1)
-		from[p] = make([]int, len(all)+1)
-		for j := range all {
-			next[j+1] = math.Inf(1)
-			for i := range j + 1 {
-				if c := least[i] + chance[i][j-i]; c < next[j+1] {
-					next[j+1], from[p][j+1] = c, i
-				}
-			}
-		}
-		least = next
-	}
-	for p, j := n-1, len(all); p >= 0 && j > 0; p-- {
-		ends = append(ends, j)
-		j = from[p][j]
-	}
-	slices.Reverse(ends)
-	return ends
+// A part is a group of first three bytes of triggers.
+type part struct {
+	count [3][256]int
+	sum   [3]float64 // how often one of the bytes stands in a text, for each place
 }
 
-// oftenTable says about how often a byte stands in prose and in programs.
-func oftenTable() (t [256]float64) {
+// change returns how much more often three bytes that the part takes stand in a text with by more of x, 1 or -1.
+func (p *part) change(x string, by int) float64 {
+	sum := p.sum
+	for k := range 3 {
+		if c := x[k]; p.count[k][c] == 0 || p.count[k][c]+by == 0 {
+			sum[k] += float64(by) * often[c]
+		}
+	}
+	return sum[0]*sum[1]*sum[2] - p.sum[0]*p.sum[1]*p.sum[2]
+}
+
+func (p *part) add(x string, by int) {
+	for k := range 3 {
+		c := x[k]
+		if p.count[k][c] == 0 || p.count[k][c]+by == 0 {
+			p.sum[k] += float64(by) * often[c]
+		}
+		p.count[k][c] += by
+	}
+}
+
+// divide puts the sorted first three bytes of triggers into n parts, so that three bytes of the same part stand in a
+// text as rarely as can be: each goes where it does the least, until none goes.
+func divide(all []string, n int) map[string]int {
+	const maxPasses, least = 10, 1e-12
+	parts, of := make([]part, n), map[string]int{}
+	for i, x := range all {
+		of[x] = i * n / len(all)
+		parts[of[x]].add(x, 1)
+	}
+	for moved, pass := true, 0; moved && pass < maxPasses; pass++ {
+		moved = false
+		for _, x := range all {
+			from := of[x]
+			to, best := from, -parts[from].change(x, -1)-least
+			for k := range parts {
+				if more := parts[k].change(x, 1); k != from && more < best {
+					to, best = k, more
+				}
+			}
+			if to != from {
+				parts[from].add(x, -1)
+				parts[to].add(x, 1)
+				of[x], moved = to, true
+			}
+		}
+	}
+	return of
+}
+
+// often says about how often a byte stands in prose and in programs.
+var often = func() (t [256]float64) {
 	for c := range t {
-		t[c] = 0.001
+		t[c] = 0.0003
 	}
 	for _, like := range []struct {
 		bytes string
@@ -112,4 +121,4 @@ func oftenTable() (t [256]float64) {
 		}
 	}
 	return t
-}
+}()

@@ -71,6 +71,11 @@ func likePassword(value []byte, quoted bool) bool {
 	if quoted && len(value) > maxQuoted {
 		return randomToken(value)
 	}
+	return varied(value) || scrambled(value)
+}
+
+// varied reports whether value is one word of letters, digits and signs, of two of these at least.
+func varied(value []byte) bool {
 	var letter, digit, symbol bool
 	for _, c := range value {
 		switch {
@@ -85,6 +90,32 @@ func likePassword(value []byte, quoted bool) bool {
 		}
 	}
 	return letter && (digit || symbol) || digit && symbol
+}
+
+// scrambled reports whether value is of letters whose case changes as it does in no name: three or more of the parts
+// that begin with a capital have no vowel.
+func scrambled(value []byte) bool {
+	const minLen, maxLen, minParts, most = 10, 64, 3, 4
+	if len(value) < minLen || len(value) > maxLen {
+		return false
+	}
+	parts, without, vowel := 1, 0, false
+	for i, c := range value {
+		if !isLetter(c) {
+			return false
+		}
+		if i > 0 && isUpper(c) && isLower(value[i-1]) {
+			if parts++; !vowel {
+				without++
+			}
+			vowel = false
+		}
+		vowel = vowel || strings.IndexByte("aeiouyAEIOUY", c) >= 0
+	}
+	if !vowel {
+		without++
+	}
+	return without >= minParts && len(value) < parts*most
 }
 
 // isCode reports whether value is a piece of a program: a selector, a pointer to something, *pkg.Type, or an element of

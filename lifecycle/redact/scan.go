@@ -28,7 +28,10 @@ var (
 
 // prepare makes the tables, once: they take longer than a short command, which may scan nothing.
 var prepare = sync.OnceFunc(func() {
-	all := slices.Concat(tokenRules(), phraseRules(), tableRules(), []rule{
+	all := slices.Concat(tokenRules(), phraseRules(), tableRules(), csvRules(), []rule{
+		{trigger: "INSERT INTO ", many: (*scanner).insertInto},
+		{trigger: "insert into ", many: (*scanner).insertInto},
+
 		{trigger: "eyJ", match: matchJWT},
 		{trigger: "SG.", match: matchSendGrid},
 		{trigger: `"d":`, match: matchJWK},
@@ -44,6 +47,10 @@ var prepare = sync.OnceFunc(func() {
 		{trigger: "--", match: matchArgument},
 		{trigger: " -", match: matchShortArgument},
 		{trigger: "password ", match: matchNetrc},
+		{trigger: "pass ", match: matchDirective},
+		{trigger: "rauth ", match: matchDirective},
+		{trigger: "dpw ", match: matchDirective},
+		{trigger: "tpw ", match: matchDirective},
 		{trigger: "ENV ", match: matchSet},
 		{trigger: "setenv ", match: matchSet},
 		{trigger: "set ", match: matchSet},

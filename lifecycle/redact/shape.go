@@ -114,3 +114,32 @@ func matchJWK(b []byte, i int) (span, int) {
 	}
 	return span{start: from, end: to, rank: rankContext, kind: "secret"}, to
 }
+
+// matchFernet is called at the "=" that a key of Fernet ends with and a quotation mark: b'key', as Python prints it.
+func matchFernet(b []byte, i int) (span, int) {
+	from := i + 1 - fernetLen
+	if from < 2 || b[from-1] != '\'' || b[from-2] != 'b' || from > 2 && alnum[b[from-3]] || !isFernetKey(b[from:i+1]) {
+		return span{}, i + 1
+	}
+	return span{start: from, end: i + 1, rank: rankContext, kind: "fernet-key"}, i + 1
+}
+
+// fernetLen is the length of 32 bytes in base64.
+const fernetLen = 44
+
+func isFernetKey(value []byte) bool {
+	if len(value) != fernetLen || run(value, 0, dash, -1) != fernetLen-1 || value[fernetLen-1] != '=' {
+		return false
+	}
+	u, l, d := cases(value)
+	return u && l && d
+}
+
+// isBotToken reports whether value is what bots of Discord log in with: their number in base64, a time, a signature.
+func isBotToken(value []byte) bool {
+	const minNumber, maxNumber, timeLen, minSignature = 22, 30, 6, 25
+	number := run(value, 0, alnum, -1)
+	at := number + 1 + timeLen
+	return number >= minNumber && number <= maxNumber && len(value)-at-1 >= minSignature && value[number] == '.' &&
+		run(value, number+1, dash, -1) == at && value[at] == '.' && run(value, at+1, dash, -1) == len(value) && looksIssued(value, 0, 0, len(value))
+}

@@ -23,10 +23,13 @@ func tableRules() (rules []rule) {
 			rules = append(rules, rule{trigger: string(c) + end, match: matchRow, apart: min(groupShort+len(end)-1, groupLong)})
 		}
 	}
+	for _, end := range cellEnds {
+		rules = append(rules, rule{trigger: "`" + end, match: matchRow, apart: min(groupShort+len(end)-1, groupLong)})
+	}
 	for c := 'A'; c <= 'Z'; c++ {
 		rules = append(rules, rule{trigger: string(c) + "  ", many: (*scanner).columnsByPlace, apart: groupLong})
 	}
-	for _, line := range []string{"-+-", "|--", "|:-", "| -", "| :"} {
+	for _, line := range []string{"-+-", "|--", "|:-", "| -", "| :", "┼", "╪", "╋", "╬", "┿"} {
 		rules = append(rules, rule{trigger: line, many: (*scanner).columnsByBar})
 	}
 	return rules
@@ -35,11 +38,14 @@ func tableRules() (rules []rule) {
 // matchRow is called at the last letter of a word that may be the first cell of a row: NAME   value.
 func matchRow(b []byte, i int) (span, int) {
 	next := i + 1
+	if b[i] == '`' {
+		next = i
+	}
 	start := afterEscape(b, skipBack(b, next, dotted, maxName))
 	name := b[start:next]
 	kind := nameKind(name)
 	if kind == "" || kind == "cookie" || isResult(name) || !beginsLine(b, start) {
-		return span{}, next
+		return span{}, i + 1
 	}
 	from := run(b, next, cellGap, 2*maxName)
 	from, to := cell(b, from)
@@ -47,7 +53,7 @@ func matchRow(b []byte, i int) (span, int) {
 		to = max(from, min(to, l.end))
 	}
 	if to < len(b) && b[to] == '(' || noValue(b[from:to]) {
-		return span{}, next // a column of a database: password varchar(20)
+		return span{}, i + 1 // a column of a database: password varchar(20)
 	}
 	return hideValue(b, i, from, to, kind, false)
 }
@@ -103,7 +109,7 @@ func (s *scanner) columnsByBar(i int) int {
 	end := min(len(b), l.next+maxTable)
 	for l = l.below(b); len(kinds) > 0 && l.at < end; l = l.below(b) {
 		row := b[l.word:l.end]
-		if bytes.IndexByte(row, '|') < 0 {
+		if nextBar(row, 0) == len(row) {
 			break
 		}
 		eachCell(row, func(n, from, to int) {
@@ -117,7 +123,7 @@ func (s *scanner) columnsByBar(i int) int {
 
 // isRule reports whether a line is one between a table's header and its rows.
 func isRule(line []byte) bool {
-	return len(line) > 2 && run(line, 0, ruleLine, -1) == len(line) && bytes.IndexByte(line, '-') >= 0
+	return len(line) > 2 && run(line, 0, ruleLine, -1) == len(line) && (bytes.IndexByte(line, '-') >= 0 || line[0] == 0xe2)
 }
 
 // secretCells are the kinds of the cells of a header with bars that name a secret, by their numbers.
@@ -141,18 +147,31 @@ func (s *scanner) found(from, to int, kind string) {
 // eachCell calls fn with the cells of a row with bars, numbered, without the blanks around them.
 func eachCell(row []byte, fn func(n, from, to int)) {
 	at := run(row, 0, blank, -1)
-	if at < len(row) && row[at] == '|' {
-		at++
+	if at < len(row) && nextBar(row, at) == at {
+		at += barLen(row, at)
 	}
 	for n := 0; at <= len(row); n++ {
-		end := len(row)
-		if k := bytes.IndexByte(row[at:], '|'); k >= 0 {
-			end = at + k
-		}
-		from := run(row, at, cellGap, end-at)
+		end := nextBar(row, at)
+		from := run(row[:end], at, cellGap, -1)
 		fn(n, from, max(from, skipBack(row, end, cellGap, end-from)))
-		at = end + 1
+		at = end + barLen(row, end)
 	}
+}
+
+// nextBar returns where the next bar stands from row[at] on, the row's end for nowhere.
+func nextBar(row []byte, at int) int {
+	for at < len(row) && row[at] != '|' && !bar(row, at) {
+		at++
+	}
+	return at
+}
+
+// barLen is the length of the bar at row[at].
+func barLen(row []byte, at int) int {
+	if bar(row, at) {
+		return len("│")
+	}
+	return 1
 }
 
 // A column is where the values below a word of a header stand.
