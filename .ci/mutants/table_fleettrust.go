@@ -328,6 +328,16 @@ var ofFleetTrust = []mutant{
 		"./lifecycle/fleet", "TestOwnersFunctions",
 	},
 	{
+		"fleettrust: no lease is renewed once the fleet was left", "lifecycle/fleet/fleet.go",
+		"	if !f.joined() {\n		return ErrLeft\n	}\n	return f.callAnyway(ctx, fn)\n", "	return f.callAnyway(ctx, fn)\n",
+		"./lifecycle/fleet", "TestNothingIsClaimedAfterLeaving",
+	},
+	{
+		"fleettrust: no module is taken once the fleet was left", "lifecycle/fleet/fleet.go",
+		"	if !f.joined() {\n		return ErrLeft\n	}\n	ctx, cancel := context.WithTimeout(ctx, f.times.call)\n", "	ctx, cancel := context.WithTimeout(ctx, f.times.call)\n",
+		"./lifecycle/fleet", "TestNothingIsClaimedAfterLeaving",
+	},
+	{
 		"fleettrust: what somebody holds is not deleted", "lifecycle/fleet/schema/0001_begin.sql",
 		"		AND (holder IS NULL OR lease_until <= clock_timestamp()) RETURNING true\n", "		RETURNING true\n",
 		"./lifecycle/fleet", "TestOwnersFunctions",

@@ -111,6 +111,9 @@ func (w *fleetWork) fill(ctx context.Context) (left bool, err error) {
 			return false, nil
 		}
 		claim, held, err := w.fleet.Claim(ctx, w.named, w.tried)
+		if errors.Is(err, fleet.ErrLeft) {
+			return false, nil // what runs goes on
+		}
 		w.asked = w.asked || err == nil
 		if claim == nil || err != nil {
 			return held || err != nil, err
@@ -151,7 +154,7 @@ func (w *fleetWork) one(ctx context.Context, m *member, claim *fleet.Claim) {
 	}
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer stop()
-	if err := claim.GiveBack(ending, m.err != nil); err != nil {
+	if err := claim.GiveBack(ending, m.err != nil); err != nil && !errors.Is(err, fleet.ErrLeft) {
 		w.logger.Info().Err(err).Str("module", m.module).Msg("the module was not given back; its lease ends by itself")
 	}
 }

@@ -67,7 +67,7 @@ type Options struct {
 	// waits for it. 0 means a quarter of a second.
 	Linger time.Duration
 	// Joined reports whether the project still sends anything to this database. It is asked every second
-	// while a session is shipped, and before each batch; nil means always.
+	// while a session is shipped, and before each call; nil means always.
 	Joined func() bool
 }
 
@@ -228,8 +228,11 @@ func (f *Fleet) durably(ctx context.Context, fn func(ctx context.Context, tx pgx
 	})
 }
 
-// commit runs a transaction.
+// commit runs a transaction, unless the project has left.
 func (f *Fleet) commit(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	if !f.joined() {
+		return ErrLeft
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
@@ -252,8 +255,16 @@ func (f *Fleet) commit(ctx context.Context, fn func(ctx context.Context, tx pgx.
 	})
 }
 
-// call runs queries that nobody waits for to be durable.
+// call runs queries that nobody waits for to be durable, unless the project has left.
 func (f *Fleet) call(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
+	if !f.joined() {
+		return ErrLeft
+	}
+	return f.callAnyway(ctx, fn)
+}
+
+// callAnyway is call for what ends the sending: who leaves waits for that.
+func (f *Fleet) callAnyway(ctx context.Context, fn func(ctx context.Context, c *pgxpool.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, f.times.call)
 	defer cancel()
 	return f.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return fn(ctx, c) })

@@ -178,7 +178,7 @@ func (f *Fleet) giveBackAll() {
 	}
 	clear(f.held)
 	f.mu.Unlock()
-	if len(keys) == 0 {
+	if len(keys) == 0 || !f.joined() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(f.ctx, endTimeout)
@@ -189,7 +189,7 @@ func (f *Fleet) giveBackAll() {
 }
 
 func (f *Fleet) leave(ctx context.Context, keys, terms []int64) error {
-	return f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
+	return f.callAnyway(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		_, err := c.Exec(ctx, `SELECT lopen_data.leave_sessions($1::bigint[], $2::bigint[], $3::text)`, keys, terms, f.secret)
 		return err
 	})

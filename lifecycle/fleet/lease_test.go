@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -256,4 +257,31 @@ func TestOlderCopyOfTheFolder(t *testing.T) {
 	until(t, "the shipper finds out", func() bool { return errors.As(sess.Err(), new(*fleet.FencedError)) })
 	_ = sess.Close(t.Context()) // it is fenced
 	requireLines(t, there1, there(t, url, sess.ID(), a.store.Incarnation(sess.ID())))
+}
+
+// After the project has left nothing is said to the database of a module that runs: its lease ends by itself.
+func TestNothingIsClaimedAfterLeaving(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	a := hasty(t, "a", url)
+	for _, module := range []string{"auth", "web"} {
+		plans(t, a, module)
+		_, err := a.PushPlan(t.Context(), a.store, module, false)
+		require.NoError(t, err)
+	}
+	var left atomic.Bool
+	f, err := fleet.Open(fleet.Options{URL: url, Project: "p", Joined: func() bool { return !left.Load() }})
+	require.NoError(t, err)
+	t.Cleanup(f.Close)
+	f.Hasten(quick, quick)
+	c, _, err := f.Claim(t.Context(), nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, "auth", c.Module)
+	left.Store(true)
+	_, _, err = f.Claim(t.Context(), nil, nil)
+	require.ErrorIs(t, err, fleet.ErrLeft)
+	const held = "SELECT count(*) FROM lopen_data.plans WHERE holder IS NOT NULL"
+	until(t, "the lease ends", func() bool { return ask[int](t, url, held+" AND lease_until > clock_timestamp()") == 0 })
+	require.ErrorIs(t, c.GiveBack(t.Context(), true), fleet.ErrLeft)
+	require.Equal(t, 1, ask[int](t, url, held+" AND retry_at <= clock_timestamp()"), "auth is as it was")
 }

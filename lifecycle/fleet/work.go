@@ -84,7 +84,10 @@ func (c *Claim) renewing(ctx context.Context) {
 			return conn.QueryRow(ctx, `SELECT coalesce(lopen_data.renew_module($1::text, $2::text, $3::bigint, $4::text, $5::bigint), false)`,
 				c.fleet.opts.Project, c.Module, c.term, c.fleet.secret, c.fleet.times.lease.Milliseconds()).Scan(&mine)
 		})
-		if err == nil && !mine {
+		switch {
+		case errors.Is(err, ErrLeft):
+			return
+		case err == nil && !mine:
 			close(c.lost)
 			return
 		}
@@ -92,7 +95,7 @@ func (c *Claim) renewing(ctx context.Context) {
 }
 
 // GiveBack ends the claim. With later nobody takes the module for ten minutes: this machine could not
-// finish it, and the next one would meet the same.
+// finish it, and the next one would meet the same. After the project has left the lease ends by itself.
 func (c *Claim) GiveBack(ctx context.Context, later bool) error {
 	c.stop()
 	<-c.done
