@@ -225,6 +225,18 @@ var ofText = []mutant{
 		"./lifecycle/redact", "TestOpen",
 	},
 	{
+		"redact: chpasswd is given a password", "lifecycle/redact/argument.go",
+		"if colon <= 0 || isExample(",
+		"if colon != 0 || isExample(",
+		"./lifecycle/redact", "TestFormsThatPeopleHave",
+	},
+	{
+		"redact: the value of a pair in JSON", "lifecycle/redact/json.go",
+		"			w.name = w.said\n",
+		"			w.name = \"\"\n",
+		"./lifecycle/redact", "TestPairsInJSON",
+	},
+	{
 		"redact: a key that has begun is open", "lifecycle/redact/open.go",
 		"if at := openKey(text); at >= 0 {",
 		"if at := openKey(nil); at >= 0 {",

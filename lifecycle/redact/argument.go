@@ -48,8 +48,8 @@ func matchShortArgument(b []byte, i int) (span, int) {
 	if to == from {
 		return span{}, to
 	}
-	if word := run(b, from, dash, maxName); word < len(b) && blank[b[word]] && word-from > 2 {
-		if kind := nameKind(b[from:word]); kind != "" { // -password value, as Java and Go have it
+	if word := run(b, from, dash, maxName); word < len(b) && blank[b[word]] && word-from > 1 {
+		if kind := dashedKind(b[from:word]); kind != "" { // -password value, as Java and Go have it
 			value, end, quoted := valueAfter(b, word, kind)
 			return hideValue(b, word, value, end, kind, quoted)
 		}
@@ -78,6 +78,14 @@ func matchShortArgument(b []byte, i int) (span, int) {
 		return hideValue(b, i, from, to, "cookie", quoted)
 	}
 	return span{}, from
+}
+
+// dashedKind returns the kind of value that stands behind the flag of one dash with that name.
+func dashedKind(name []byte) string {
+	if string(name) == "pw" { // of plink and pscp
+		return "password"
+	}
+	return nameKind(name)
 }
 
 // behindCurl reports whether curl stands on the line, or the one that it continues,
@@ -144,6 +152,32 @@ func matchNetrc(b []byte, i int) (span, int) {
 	at := i + len("password")
 	from := run(b, at, gap, maxGap)
 	return hideValue(b, at, from, runUntil(b, from, netrcEnd), "password", true)
+}
+
+// matchChpasswd is called at "passwd" and looks at what chpasswd is given: echo 'name:value' | chpasswd.
+func matchChpasswd(b []byte, i int) (span, int) {
+	before, ok := bytes.CutSuffix(b[:i], []byte("ch"))
+	if !ok {
+		return span{}, i + 1
+	}
+	to := len(bytes.TrimSuffix(before, []byte("sudo ")))
+	if to = skipBack(b, to, blank, maxGap); to == 0 || b[to-1] != '|' {
+		return span{}, i + 1
+	}
+	to = skipBack(b, to-1, blank, maxGap)
+	begin := max(0, to-maxCommand)
+	line := b[begin:to]
+	line = line[bytes.LastIndexByte(line, '\n')+1:]
+	from := to - len(line) + bytes.LastIndexByte(line, ' ') + 1
+	if n := len(line) - 1; n > 0 && (line[n] == '\'' || line[n] == '"') {
+		to--
+		from = to - n + bytes.LastIndexByte(line[:n], line[n]) + 1
+	}
+	colon := bytes.IndexByte(b[from:max(from, to)], ':')
+	if colon <= 0 || isExample(bare(b[from+colon+1:to])) {
+		return span{}, i + 1
+	}
+	return span{start: from + colon + 1, end: to, rank: rankContext, kind: "password"}, i + 1
 }
 
 // matchDirective is called at the end of the name of a setting that stands beside its value: requirepass value of Redis,

@@ -65,7 +65,7 @@ func nameBefore(b []byte, i int) []byte {
 	case "string", "String", "str":
 		end = skipBack(b, end, beforeType, maxGap)
 		name = nameAt(b, &end)
-	case "value":
+	case "value", "Value":
 		end = skipBack(b, lineStart(b, end), beforeValue, maxGap)
 		name = nameAt(b, &end)
 	}
@@ -122,6 +122,9 @@ func quotedAt(b []byte, i *int) (from, to int, ok bool) {
 	if open < len(b) && (b[open] == '"' || b[open] == '\'' || b[open] == '`') {
 		// An escaped quote ends at the same escaped quote.
 		quote, from := b[*i:open+1], open+1
+		if open+2 < len(b) && b[open+1] == b[open] && b[open+2] == b[open] && open == *i { // three of them
+			from = open + 3
+		}
 		text := b[from:min(len(b), from+maxQuoted)]
 		if n := bytes.Index(text, quote); n >= 0 && bytes.IndexByte(text[:n], '\n') < 0 {
 			return from, from + n, true

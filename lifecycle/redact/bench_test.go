@@ -77,7 +77,7 @@ func TestLinear(t *testing.T) {
 		"password: |\n", "password: |\n  a\n", "password: |\n" + strings.Repeat("  a\n", 1000), " password: >\n ", "d  ", "d\t", "d |", "password  a", "password   a1b2c3d4\n", "| password | a1b2c3 |\n", "E  ", "TOKEN  AGE\n", "TOKEN  AGE\n" + drawn + "  1\n",
 		"1→", "     1→password: |\n     2→  a\n", "x.go:1:", "a.b-1-", "a/b:", "+password: |\n+ a\n", "> ", `password: |\n  a`, `DB_PASSWORD   x\n`, "1:password  ", "<password>\n1:", "PASS: ", "0 PASS:a-b", "token::a", "password: &a !!b ", "password: !a ",
 		"INSERT INTO a (password) VALUES ('a', ", "INSERT INTO a (password", "insert into (((", "(password) VALUES ('a1b2c3'),", ",password", "a,password\n", "a,password\nb,c1d2e3f4\n", "PASSWORD\n", "PASSWORD $$", "PASSWORD $a", "SET PASSWORD FOR a", "crypt('", "requirepass ",
-		"┼", "│a│password│\n├┼┤\n│x│a1b2c3│\n", "`password` |", "b'" + fernetKey, "='", ".run('", "> AUTH a1b2c3d ",
+		"┼", "│a│password│\n├┼┤\n│x│a1b2c3│\n", "`password` |", "b'" + fernetKey, "='", ".run('", "> AUTH a1b2c3d ", "a:b | chpasswd", "password for a", "password for a: b1c2d3 ", "Unseal Key ", "password=\"\"\"", " -pw",
 		"-+-", "|--|\n", "| password |\n|---|\n", "|a|password|\n|-|-|\n|x|a1b2c3|\n", "a|b\n-+-\n", "\"password\"\r\n\r\n", "name=\"password\"\r\n\r\na1b2c3\r\n", "sshpass -p", "redis-cli -a x1y2z3 ", "$2a$", "{SSHA}",
 	} {
 		text := bytes.Repeat([]byte(unit), 1<<18/len(unit))

@@ -34,6 +34,9 @@ func (r *Redactor) JSON(raw []byte) ([]byte, int, error) {
 			i = w.text(i)
 		case ' ', '\t', '\r', '\n', ':':
 			i++
+		case '{', '}':
+			w.name, w.said, w.argument = "", "", false
+			i++
 		case ',':
 			if !w.argument {
 				w.name = ""
@@ -60,6 +63,7 @@ type jsonWalk struct {
 	count  int
 	names  int    // names hidden so far
 	name   string // kind of the value that the name just read asks for
+	said   string // kind of the value that the text just read is the name of
 	// argument says that the name was a command's flag, whose value is the next string.
 	argument bool
 }
@@ -86,11 +90,17 @@ func (w *jsonWalk) text(i int) int {
 			}
 		}
 		w.name = nameKind(body)
+		if string(body) == "value" || string(body) == "Value" {
+			w.name = w.said
+		}
+		w.said = ""
 		if len(markers(body)) > 0 || len(spans) > 0 {
 			w.name = ""
 		}
 	} else if kind := argumentKind(body); kind != "" {
 		w.name, w.argument = kind, true
+	} else if w.said = nameKind(body); run(body, 0, dotted, maxName) < len(body) {
+		w.said = ""
 	}
 	return end + 1
 }

@@ -58,3 +58,25 @@ func TestJSONInvalid(t *testing.T) {
 		require.Zero(t, n)
 	}
 }
+
+// TestPairsInJSON gives the lists of variables that ECS and others have: a name beside a value.
+func TestPairsInJSON(t *testing.T) {
+	t.Parallel()
+	r := &redact.Redactor{}
+	for _, text := range []string{
+		`[{"name":"DB_PASSWORD","value":"§"}]`, `[{"Key": "DB_PASSWORD", "Value": "§"},{"Key":"x","Value":"y"}]`,
+	} {
+		got, n, err := r.JSON([]byte(strings.Replace(text, "§", "hunter2x", 1)))
+		require.NoError(t, err)
+		require.Equal(t, strings.Replace(text, "§", "[redacted:password]", 1), string(got))
+		require.Equal(t, 1, n)
+	}
+	for _, text := range []string{
+		`[{"name":"DB_HOST","value":"hunter2x"}]`, `[{"Key":"DB_PASSWORD"},{"Value":"hunter2x"}]`, `{"text":"the password","value":"hunter2x"}`, `{"name":"DB_PASSWORD","n":1,"x":"hunter2x"}`,
+	} {
+		got, n, err := r.JSON([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+		require.Zero(t, n)
+	}
+}

@@ -20,6 +20,7 @@ const (
 	nextLike                // the word behind the next one, as a password is
 	fernetShape             // between quotation marks, 32 bytes in base64
 	signWord                // as quotedWord, behind the next =
+	colonLike               // as anyLike, behind the next colon
 )
 
 // users are the statements of SQL about users.
@@ -40,6 +41,7 @@ var phrases = []phrase{
 	{"password", "/user:|/USER:", nextLike, "net use|net.exe use"},
 	{"password", "SET PASSWORD FOR |set password for ", signWord, ""},
 	{"password", "> AUTH ", anyLike, ""},
+	{"password", "password for ", colonLike, ""},
 	{"fernet-key", "Fernet(", fernetShape, ""},
 }
 
@@ -64,18 +66,27 @@ func (p *phrase) match(b []byte, i, n int) (span, int) {
 	if !quoted {
 		from, to, quoted = valueAfter(b, at, p.kind)
 	}
-	for quoted && to+2 < len(b) && b[to] == b[to+1] && b[to] != '$' && to-from < maxQuoted { // one within, written twice
-		next := bytes.IndexByte(b[to+2:min(len(b), to+maxQuoted)], b[to])
-		if next < 0 {
-			break
-		}
-		to += 2 + next
+	if quoted {
+		to = doubledEnd(b, from, to)
 	}
 	value := bare(b[from:min(to, from+maxQuoted)])
 	if !p.value.secret(value, quoted) || !near(b, i, p.near) {
 		return span{}, i + 1
 	}
 	return span{start: from, end: to, rank: rankContext, kind: p.kind}, to
+}
+
+// doubledEnd returns where the string from b[from] on ends whose quotation mark stands at b[to]: one that is written
+// twice is within it.
+func doubledEnd(b []byte, from, to int) int {
+	for to+2 < len(b) && b[to] == b[to+1] && b[from-2] != b[to] && b[to] != '$' && to-from < maxQuoted {
+		next := bytes.IndexByte(b[to+2:min(len(b), to+maxQuoted)], b[to])
+		if next < 0 {
+			break
+		}
+		to += 2 + next
+	}
+	return to
 }
 
 // valueAt returns where the value of a phrase begins that ends before b[end], -1 for nowhere.
@@ -93,11 +104,14 @@ func (p *phrase) valueAt(b []byte, end int) int {
 		if at = run(b, user, blank, maxGap); at == user {
 			return -1
 		}
-	case signWord:
+	case signWord, colonLike:
 		line := b[at:min(len(b), at+maxCommand)]
 		line = line[:runUntil(line, 0, statementEnd)]
 		sign := bytes.IndexByte(line, '=')
-		if sign < 0 {
+		if p.value == colonLike {
+			sign = bytes.Index(line, []byte(": ")) + 1
+		}
+		if sign <= 0 {
 			return -1
 		}
 		at = run(b, at+sign+1, blank, maxGap)
@@ -107,7 +121,7 @@ func (p *phrase) valueAt(b []byte, end int) int {
 
 func (f form) secret(value []byte, quoted bool) bool {
 	const minWord = 3
-	if f != anyLike && f != nextLike && !quoted || len(value) < minWord || value[0] == '"' || value[0] == '\'' {
+	if f != anyLike && f != nextLike && f != colonLike && !quoted || len(value) < minWord || value[0] == '"' || value[0] == '\'' {
 		return false // the last is a text of a program that goes on: "password '" + password
 	}
 	switch f {

@@ -264,6 +264,8 @@ var stays = []string{
 	"| `password` | `string1` |", "| `DB_PASSWORD` | `DB_PASSWORD_2` |", "| 1 | name | x1y2z3w4 |", "│ name │ token │\n├──────┼───────┤\n│ bob  │ string │", "│ a │ b │\n├───┼───┤\n│ x1y2z3w4 │ password1 │",
 	"password=getUserFromCtx", "password=someCamelCaseNameOfThing", "password: XMLHttpRequest", "password=newDBConnStr", "password: MyPasswordIsSecret", "password: getDBPwdFromCtx", "the SSHPASS variable",
 	"app.run('x1y2z3w4')", "client.login('bob', 'x')", "b'" + hexBody(44) + "'", "b'" + strings.Repeat("a", 43) + "='", "Authorization: Bot <token>", "https://discord.com/api/v10/gateway/bot", "https://x/with/key/name",
+	`{"name":"API_TOKEN","value":"string"}`, `{"name":"DB_HOST","value":"x1y2z3w4"}`, `[{"Key":"API_TOKEN"},{"Value":"x1y2z3w4x5y6z7"}]`, "password = \"\"\"\n", "token = '''x'''",
+	"echo \"root:$PASS1\" | chpasswd", "cat x1y2z3 | chpasswd", "[sudo] password for bob: ", "the password for x1: it is here", "Password for 'https://bob@h1': ", "Unseal Key 1: missing", "Unseal Key Nonce: abc", "AWS Secret Access Key [None]: ", "ls -pw x", "x -pw string",
 	"requirepass foobared", "requirepass is 1 of them", "> AUTH LOGIN", "rootpw {SSHA}", "the bindpw option",
 	"getPassword(\"hunter2x\")", "check_password(\"hunter2x\")", "[\"password\", \"hunter2x\"]", "f(\"password\", \"sha256\")", "password(\"utf8\")",
 	"{\"d\":\"" + body(43) + "\"}", "Fernet(key1)", "gAAAAAB", "Private-Lines: 12", "Private-MAC: " + hexBody(64), "$2a$10$short", "{SSHA}x", "pass:$2a", "self.password = params['password1']", "--- PASS: TestVet/6 (0.07s)", "password: @user.password1", "password: Optional[str1]", "user:pass@tcpip", "thin:x/y",

@@ -62,6 +62,7 @@ var prepare = sync.OnceFunc(func() {
 		{trigger: ".atlasv1.", match: matchTerraform},
 		{trigger: "_mmk", match: matchMaxMind},
 		{trigger: ":A", match: matchTelegram},
+		{trigger: "passwd", match: matchChpasswd},
 		{trigger: "%3AA", match: matchTelegram},
 		{trigger: "setx ", match: matchSet},
 		{trigger: "SETX ", match: matchSet},
