@@ -198,6 +198,31 @@ var ofFleetTrust = []mutant{
 		"./lifecycle/fleet", "TestClaimsBesideRowsThatCannotBeTrue",
 	},
 	{
+		"fleettrust: a plan is bounded in tasks", "lifecycle/fleet/plans.go",
+		"	} else if err == nil && n > maxTasks {\n", "	} else if err == nil && n > 2*maxTasks {\n",
+		"./lifecycle/fleet", "TestPlanIsBounded",
+	},
+	{
+		"fleettrust: a plan of too many tasks is not sent", "lifecycle/fleet/plans.go",
+		" || len(here.Tasks()) > maxTasks {", " {",
+		"./lifecycle/fleet", "TestPlanIsBounded",
+	},
+	{
+		"fleettrust: a session is bounded in tasks", "lifecycle/fleet/fetch.go",
+		"r.made > maxTasks {", "r.made > 20*maxTasks {",
+		"./lifecycle/fleet", "TestSessionIsBounded",
+	},
+	{
+		"fleettrust: a session of too many tasks is not sent", "lifecycle/fleet/ship.go",
+		"n > s.session.fleet.tasks {", "n > 20*s.session.fleet.tasks {",
+		"./lifecycle/fleet", "TestSessionIsBounded",
+	},
+	{
+		"fleettrust: a snapshot is bounded", "lifecycle/fleet/bounds.go",
+		"	if err == nil && m.Bytes > maxState {\n", "	if err == nil && m.Bytes > 20*maxState {\n",
+		"./lifecycle/fleet", "TestSessionIsBounded",
+	},
+	{
 		"fleettrust: what a plan's error quotes is a line", "lifecycle/fleet/plans.go",
 		"shown(e.Err.Error(), maxExplained)) // it may quote the plan", "e.Err.Error())",
 		"./cmd/lopen", "TestHostileRows/a_plan_with_front_matter",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
@@ -43,7 +44,8 @@ type batch struct {
 	size int  // of the lines, in bytes
 	last bool // it ends at the last durable record
 
-	checkpoints []string        // that the records name
+	checkpoints []string // that the records name, and
+	snapshots   []history.ID
 	files       []string        // of the session's folder, that they need
 	objects     []sessionObject // where these are
 	entries     []checkpointEntry
@@ -116,7 +118,8 @@ func (b *batch) names(r *journal.Ref, rec *record.Record) {
 		}
 	}
 	if rec.Snapshot != nil {
-		b.files = append(b.files, fmt.Sprintf("history/%d-%d.json", r.Epoch, r.Seq))
+		id := history.ID{Epoch: r.Epoch, Seq: r.Seq}
+		b.files, b.snapshots = append(b.files, id.Stem()), append(b.snapshots, id)
 	}
 	for i := range rec.Attempts {
 		b.files = append(b.files, fmt.Sprintf("output/%06d", rec.Attempts[i].Iteration))

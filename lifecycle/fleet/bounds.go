@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/journal"
 )
@@ -24,10 +25,26 @@ const (
 	maxChains  = 16 << 20                // of all of them
 	maxObjects = 500_000                 // objects of a session
 	maxHash    = 33                      // bytes of a hash, so that a longer one is none
+	// maxTasks bounds a plan, and the State of a session: a run holds some 3 KB of each task.
+	maxTasks = 10_000
 	// maxPlan and maxPlanLines bound a plan: to parse one takes up to sixty times its bytes.
-	maxPlan      = 1 << 20
-	maxPlanLines = 50_000
+	maxPlan      = 512 << 10
+	maxPlanLines = 20_000
+	// maxState bounds the snapshot of a State, in bytes before compression: to read one takes up to twelve times as many.
+	maxState = 4 << 20
 )
+
+// errManyTasks means that a session has more tasks than one of a fleet may have.
+var errManyTasks = fmt.Errorf("a session in a fleet has at most %d tasks", maxTasks)
+
+// snapshotFits returns an error for a snapshot in a session's folder that is larger than one of a fleet may be.
+func snapshotFits(dir writer.FS, id history.ID) error {
+	m, err := history.ReadManifest(dir, id)
+	if err == nil && m.Bytes > maxState {
+		err = refused(history.Path(dir, id), "the snapshot has %d bytes, and one of a fleet has at most %d", m.Bytes, maxState)
+	}
+	return err
+}
 
 // at is a column of times, as one that can be reckoned with: infinity is among what a column may have.
 func at(column string) string {

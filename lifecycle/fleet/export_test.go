@@ -9,6 +9,9 @@ func (f *Fleet) Hasten(lease, call time.Duration) {
 	f.times = times{lease: lease, renew: lease / 6, call: call, retry: 20 * time.Millisecond, longest: 100 * time.Millisecond}
 }
 
+// SendsTasks has a Fleet send sessions of more tasks.
+func (f *Fleet) SendsTasks(n int) { f.tasks = n }
+
 // Restored returns what a Session said of records that the database had lost.
 func (s *Session) Restored() string {
 	s.mu.Lock()

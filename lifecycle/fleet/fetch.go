@@ -18,6 +18,8 @@ import (
 
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/folder"
+	"github.com/lopen-dev/lopen/lifecycle/history"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
@@ -50,12 +52,12 @@ func (f *Fleet) fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Cont
 		err = &writer.Error{Op: "fetch session", Path: x.ID.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("its records in the fleet do not add up to the sum of record %d", x.row.head)}
 	}
 	if err == nil {
-		err = f.fetchFiles(ctx, x.row.key, to)
+		err = f.fetchFiles(ctx, &x.row, to)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
-	ld, err := folder.Load(to, x.ID)
+	ld, err := loadBounded(to, x.ID)
 	if err == nil && ld.At.Incarnation != x.Incarnation {
 		err = &writer.Error{Op: "fetch session", Path: x.ID.String(), Class: writer.ClassCorrupt, Err: fmt.Errorf("its log is of incarnation %q, and the fleet says %q", ld.At.Incarnation, x.Incarnation)}
 	}
@@ -63,6 +65,22 @@ func (f *Fleet) fetch(ctx context.Context, x *Found, to writer.FS) (*folder.Cont
 		return nil, fmt.Errorf("fetch session %s: %w", x.ID, err)
 	}
 	return ld, nil
+}
+
+// loadBounded loads a session, if its State is one that a fleet may have.
+func loadBounded(dir writer.FS, id session.ID) (*folder.Contents, error) {
+	snapshots, err := history.IDs(dir)
+	for i := 0; i < len(snapshots) && err == nil; i++ {
+		err = snapshotFits(dir, snapshots[i])
+	}
+	if err != nil {
+		return nil, err
+	}
+	ld, err := folder.Load(dir, id)
+	if err == nil && ld.State.NumTasks() > maxTasks {
+		err = refused(id.String(), "it has %d tasks: %w", ld.State.NumTasks(), errManyTasks)
+	}
+	return ld, err
 }
 
 // FetchInto is Fetch into a store that has no session of this ID, for who only reads it there.
@@ -101,6 +119,7 @@ type records struct {
 	row  *row
 	name string
 	most int64 // bytes of all of them
+	made int   // tasks
 	last uint64
 	sum  []byte
 }
@@ -131,6 +150,9 @@ func (r *records) lines() iter.Seq2[[]byte, error] {
 					case r.most < 0:
 						return refused(r.name, "its records up to %d have more than the %d bytes of all", seq, r.row.bytes)
 					}
+					if r.made += madeBy(line); r.made > maxTasks {
+						return refused(r.name, "its records up to %d make %d tasks: %w", seq, r.made, errManyTasks)
+					}
 					r.last, r.sum, n = uint64(seq), sumOf(r.sum, line), n+1
 					going = yield(line, nil)
 					return nil
@@ -145,6 +167,23 @@ func (r *records) lines() iter.Seq2[[]byte, error] {
 			}
 		}
 	}
+}
+
+// madeBy is how many tasks a line adds to the State; none if it is no record.
+func madeBy(line []byte) (n int) {
+	rec, err := wire.DecodeRecord(line)
+	if err != nil {
+		return 0
+	}
+	for i := range rec.Ops {
+		switch rec.Ops[i].Name {
+		case record.OpTaskCreated:
+			n++
+		case record.OpTaskRemoved:
+			n--
+		}
+	}
+	return n
 }
 
 // Records calls fn with each record of a session above a number, in order, as far as the fleet has
@@ -173,14 +212,14 @@ func (f *Fleet) Records(ctx context.Context, x *Found, above uint64, fn func(rec
 // sent matches the names of the files of a session's folder that are shipped beside its log.
 var sent = regexp.MustCompile(`^(meta\.json|recovery\.json|history/[0-9]+-[0-9]+\.json(\.zst|\.gz)?|output/[0-9]{6,9}[-.a-z0-9]*|inherited/[1-9][0-9]*/(segments|journal-[0-9]+-[0-9]+\.jsonl(\.zst|\.gz)?))$`)
 
-// fetchFiles writes the files of a session's folder.
-func (f *Fleet) fetchFiles(ctx context.Context, key int64, to writer.FS) error {
+// fetchFiles writes the files of a session's folder as they were at the last record of its row.
+func (f *Fleet) fetchFiles(ctx context.Context, r *row, to writer.FS) error {
 	var all []file
 	var bytes int64
 	err := f.call(ctx, func(ctx context.Context, c *pgxpool.Conn) error {
 		rows, err := c.Query(ctx, fmt.Sprintf(`SELECT pg_catalog.left(s.name, %d), substring(s.hash FROM 1 FOR %d), o.size
-			FROM (SELECT DISTINCT ON (name) name, hash FROM lopen_data.session_objects WHERE session = $1 ORDER BY name, seq DESC) s JOIN lopen_data.objects o USING (hash)
-			ORDER BY s.name LIMIT $2`, maxName, maxHash), key, maxNames+1)
+			FROM (SELECT DISTINCT ON (name) name, hash FROM lopen_data.session_objects WHERE session = $1 AND seq <= $3 ORDER BY name, seq DESC) s JOIN lopen_data.objects o USING (hash)
+			ORDER BY s.name LIMIT $2`, maxName, maxHash), r.key, maxNames+1, int64(r.head))
 		if err != nil {
 			return err
 		}

@@ -75,6 +75,7 @@ type Options struct {
 type Fleet struct {
 	opts   Options
 	times  times // Immutable after the first use.
+	tasks  int   // that a session has at most that is sent. Immutable after the first use.
 	conn   conn  // Immutable.
 	pool   *pgxpool.Pool
 	secret string // of this process, the holder of its leases
@@ -114,7 +115,7 @@ func Open(o Options) (*Fleet, error) {
 	if o.Linger == 0 {
 		o.Linger = 250 * time.Millisecond
 	}
-	f := &Fleet{opts: o, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, conn: c, secret: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, leaving: make(chan struct{}), warn: map[*pgconn.PgConn]bool{}}
+	f := &Fleet{opts: o, tasks: maxTasks, times: times{Lease, Renew, callTimeout, firstRetry, longestRetry}, conn: c, secret: rand.Text(), slots: make(chan struct{}, connections), known: newKnown(), held: map[int64]*lease{}, leaving: make(chan struct{}), warn: map[*pgconn.PgConn]bool{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = connections, 0, 0
 	cfg.MaxConnIdleTime = 5 * time.Minute

@@ -57,6 +57,11 @@ func (s *shipping) contents(ctx context.Context, b *batch) error {
 	if b.first {
 		b.files = append(b.files, "meta.json", "recovery.json", "inherited/")
 	}
+	for _, id := range b.snapshots {
+		if err := snapshotFits(s.session.dir, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	for _, name := range b.files {
 		if err := s.files(ctx, u, b, name); err != nil {
 			return fmt.Errorf("ship %s: %w", name, err)

@@ -65,7 +65,7 @@ func (e *PlanError) Error() string {
 func (e *PlanError) Unwrap() error { return e.Err }
 
 // errTooLarge means that a plan is larger than one of a fleet may be.
-var errTooLarge = fmt.Errorf("a plan in a fleet has at most %d bytes and %d lines", maxPlan, maxPlanLines)
+var errTooLarge = fmt.Errorf("a plan in a fleet has at most %d bytes, %d lines and %d tasks", maxPlan, maxPlanLines, maxTasks)
 
 func scanPlan(from pgx.Row) (p Plan, err error) {
 	var size int64
@@ -87,8 +87,10 @@ func (p *Plan) usable() (*plan.Plan, error) {
 	if err == nil {
 		_, err = now.Turn()
 	}
-	if err == nil && len(now.Tasks()) == 0 {
+	if n := len(now.Tasks()); err == nil && n == 0 {
 		err = errors.New("it has no task")
+	} else if err == nil && n > maxTasks {
+		err = fmt.Errorf("it has %d tasks: %w", n, errTooLarge)
 	}
 	if err == nil {
 		_, err = tasks.Reconcile(session.Blank(session.ID{Module: p.Module}), now, tasks.Between)
@@ -101,7 +103,7 @@ func (p *Plan) usable() (*plan.Plan, error) {
 	return now, nil
 }
 
-// fits reports whether a plan is one that a fleet may have.
+// fits reports whether a plan is one that a fleet may have, as far as its bytes say.
 func fits(plan []byte) bool {
 	return len(plan) <= maxPlan && bytes.Count(plan, []byte("\n")) <= maxPlanLines
 }
@@ -205,7 +207,7 @@ func (f *Fleet) PushPlan(ctx context.Context, store *lifecycle.Store, module str
 	if err != nil {
 		return Plan{}, err
 	}
-	if !fits(here.Source()) {
+	if !fits(here.Source()) || len(here.Tasks()) > maxTasks {
 		return Plan{}, fmt.Errorf("the plan of %s is not sent: %w", module, errTooLarge)
 	}
 	base, err := f.base(store, module)

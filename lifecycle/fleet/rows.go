@@ -16,9 +16,6 @@ import (
 // durable is what a session has on the local disk.
 type durable = commit.Durable
 
-// maxShownTasks bounds the plans whose tasks have rows; of a larger one only the sums are there.
-const maxShownTasks = 20_000
-
 // A summary is what a listing shows of a session; the names are those of state.json.
 type summary struct {
 	Seq           uint64             `json:"seq"`
@@ -112,7 +109,7 @@ type taskRow struct {
 // those that are gone.
 func changedTasks(was, now *session.State) (changed []taskRow, gone []string) {
 	places := map[string]int{}
-	if was != nil && was.NumTasks() <= maxShownTasks {
+	if was != nil {
 		for t := range was.All() {
 			places[t.ID] = len(places)
 		}
@@ -134,9 +131,6 @@ func changedTasks(was, now *session.State) (changed []taskRow, gone []string) {
 
 // showTasks writes the rows of the tasks that changed, or moved.
 func showTasks(ctx context.Context, tx pgx.Tx, key int64, was, now *session.State) error {
-	if now.NumTasks() > maxShownTasks {
-		now = session.Blank(now.ID())
-	}
 	changed, gone := changedTasks(was, now)
 	if was == nil {
 		if _, err := tx.Exec(ctx, `DELETE FROM lopen_data.tasks WHERE session = $1`, key); err != nil {

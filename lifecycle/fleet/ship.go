@@ -80,6 +80,9 @@ func (s *shipping) step(ctx context.Context, here *durable) (done bool, err erro
 	if !s.session.fleet.joined() {
 		return false, ErrLeft
 	}
+	if n := here.State.NumTasks(); n > s.session.fleet.tasks {
+		return false, fmt.Errorf("session %s has %d tasks: %w", s.session.ID(), n, errManyTasks)
+	}
 	if s.session.lost.Swap(false) {
 		s.row = nil
 	}

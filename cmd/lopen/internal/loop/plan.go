@@ -62,6 +62,9 @@ func (r *runner) loadPlan() (*plan.Plan, error) {
 	return r.cfg.Store.Plan(r.cfg.Module)
 }
 
+// maxNotes is how many differences of a plan are said.
+const maxNotes = 100
+
 // reconcile updates the State to the plan as it is now and to what a person decided by commands,
 // reports the differences, and writes the boxes and marks that differ from the State.
 func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
@@ -77,7 +80,11 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range res.Notes {
+	for i, n := range res.Notes {
+		if i == maxNotes {
+			r.cfg.UI.Say("plan: %d differences more", len(res.Notes)-i)
+			break
+		}
 		r.cfg.UI.Say("plan: %s", n)
 	}
 	if err := r.adopt(res); err != nil {
