@@ -54,8 +54,13 @@ var ofFleetTrust = []mutant{
 	},
 	{
 		"fleettrust: a parameter that is not known is not kept", "lifecycle/fleet/conn.go",
-		"if _, known := keywords[key]; err == nil && !known &&", "if known := true; err == nil && !known &&",
+		"if _, known := keywords[key]; known || slices", "if known := true; known || slices",
 		"./lifecycle/fleet", "TestUnknownParameters",
+	},
+	{
+		"fleettrust: what looks like a password is not kept", "lifecycle/fleet/conn.go",
+		"if secretive.MatchString(c[key]) {", "if secretive.MatchString(key) {",
+		"./lifecycle/fleet", "TestNoPasswordInOptions",
 	},
 	{
 		"fleettrust: no lock or log has the URL that was typed", "cmd/lopen/root.go",

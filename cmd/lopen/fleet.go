@@ -51,7 +51,7 @@ const maxJoining = 64 << 10
 // joiningFile returns the path of a folder's file, and the folder's real path.
 func (a *app) joiningFile(folder string) (path, actual string, err error) {
 	if actual, err = filepath.EvalSymlinks(folder); err != nil {
-		return "", "", fmt.Errorf("find the fleet of %s: %w", folder, err)
+		return "", "", fmt.Errorf("find the fleet of %s: %w", shown(folder), err)
 	}
 	dir, err := trust.DefaultDir(a.getenv)
 	return filepath.Join(dir, fmt.Sprintf("fleet-%x.json", sha256.Sum256([]byte(actual)))), actual, err
@@ -75,7 +75,7 @@ func (a *app) joined(folder string) (*joining, error) {
 		err = errors.New("it is about another folder")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which fleet was joined: %s: %w; lopen fleet join writes it anew", path, err)
+		return nil, fmt.Errorf("read which fleet was joined: %s: %w; lopen fleet join writes it anew", shown(path), err)
 	}
 	return &j, nil
 }

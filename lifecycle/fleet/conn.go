@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ var keywords = map[string]string{
 	"application_name": "", "connect_timeout": "", "options": "", "krbsrvname": "", "krbspn": "", "min_protocol_version": "", "max_protocol_version": "",
 }
 
+// secretive matches the value of a keyword that may have anything, where somebody put a password into it.
+var secretive = regexp.MustCompile(`(?i)passw|pwd|secret|token`)
+
 // paths are the keywords that name a file.
 var paths = []string{"passfile", "servicefile", "sslrootcert", "sslcert", "sslkey"}
 
@@ -56,15 +60,29 @@ func parseConn(text string) (conn, error) {
 	if err == nil && strings.ContainsFunc(c["port"], func(r rune) bool { return (r < '0' || r > '9') && r != ',' }) {
 		err = errors.New("its port is no number: in a password / is %2F and @ is %40")
 	}
-	for key := range c {
-		if _, known := keywords[key]; err == nil && !known && !slices.Contains(secrets, key) {
-			err = errors.New("it has a parameter that is not known")
-			if c["password"] == "" && c["sslpassword"] == "" { // else it may be a piece of one
-				err = fmt.Errorf("the parameter %q is not known", key)
-			}
-		}
+	if err == nil {
+		err = c.kept()
 	}
 	return c, err
+}
+
+// kept returns an error for what may not be kept: a parameter that is not known, and a value that looks like a password.
+func (c conn) kept() error {
+	for _, key := range []string{"application_name", "options"} {
+		if secretive.MatchString(c[key]) {
+			return fmt.Errorf("its %s looks as if it had a password, and would be kept: password= or PGPASSFILE is the place for one", key)
+		}
+	}
+	for key := range c {
+		if _, known := keywords[key]; known || slices.Contains(secrets, key) {
+			continue
+		}
+		if c["password"] == "" && c["sslpassword"] == "" { // else it may be a piece of one
+			return fmt.Errorf("the parameter %q is not known", key)
+		}
+		return errors.New("it has a parameter that is not known")
+	}
+	return nil
 }
 
 func cutScheme(text string) (rest string, ok bool) {

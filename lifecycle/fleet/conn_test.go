@@ -155,6 +155,19 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
+// A value that may be anything is not kept where it looks like a password, and no error has it.
+func TestNoPasswordInOptions(t *testing.T) {
+	t.Parallel()
+	for _, conn := range []string{"postgres://ci@db/lopen?application_name=password%3Dhunter2", "host=db options='-c my.Secret=hunter2'"} {
+		_, err := fleet.Open(fleet.Options{URL: conn})
+		require.ErrorContains(t, err, "looks as if it had a password", conn)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	f, err := fleet.Open(fleet.Options{URL: "host=db application_name=ci options='-c statement_timeout=5s'"})
+	require.NoError(t, err)
+	f.Close()
+}
+
 // Whoever does not say how the way to another machine is encrypted gets a server that proves who it is;
 // with less the way is not ok, wherever that was said.
 func TestEncryption(t *testing.T) {
