@@ -21,6 +21,7 @@ const maxBefore = 32
 type before struct {
 	session  session.ID
 	settings session.Settings // without those that commit, which are typed for each session
+	commits  bool
 }
 
 // runsBefore are those of the module's sessions that can be read, the newest first, each read when it is asked for. store may be nil.
@@ -46,8 +47,9 @@ func (r *runCall) runsBefore(store *lifecycle.Store) (iter.Seq[before], error) {
 				continue // a damaged session is reported where it matters
 			}
 			was := st.Header().Settings
+			commits := was.Commit
 			was.Commit, was.Branch = false, false
-			if len(was.Command) > 0 && !yield(before{info.ID, was}) {
+			if len(was.Command) > 0 && !yield(before{info.ID, was, commits}) {
 				return
 			}
 		}
@@ -182,6 +184,9 @@ func (r *runCall) sayAsBefore(ui *pane, check string) {
 	}
 	if was := r.asBefore.settings.Check; was != "" && check != "" && !r.checkTyped {
 		text += "; check: " + plain.Shell(was)
+	}
+	if r.asBefore.commits && !r.commitTyped && !r.worktree {
+		text += "; without commits: --commit is typed for each session"
 	}
 	ui.Say("%s", text)
 }
