@@ -15,8 +15,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"settings: what was set here stays where the file was rewritten", "cmd/lopen/internal/settings/project.go",
-		"case known && from.Here[k.Name].Stays &&",
-		"case false && from.Here[k.Name].Stays &&",
+		"case known && (k.isStricter(set, v.value(k)) || same && k.stricter == filled && set != \"\"):",
+		"case false:",
 		"./cmd/lopen/internal/settings", "TestWhatTheUserSetHereCounts",
 	},
 	{
@@ -129,8 +129,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"gate: an agent of a turn is refused", "cmd/lopen/gate.go",
-		"if pid == info.Holder.PID && (*lifecycle.Owner)(info.Holder).Alive() {",
-		"if pid < 0 {",
+		"if holder != nil && slices.Contains(pids, holder.PID) &&",
+		"if holder != nil && agent == \"\" && slices.Contains(pids, holder.PID) &&",
 		"./cmd/lopen", "TestAnAgentOfATurnIsRefused",
 	},
 	{
@@ -153,8 +153,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"hook: the gate of a turn is that of its begin", "cmd/lopen/hook_gate.go",
-		"if k.values.Source(\"gate\") != settings.SourceHere {",
-		"if false {",
+		"if k.values.Source(\"gate\") == settings.SourceHere {",
+		"if true {",
 		"./cmd/lopen", "TestScripts/hook-gate",
 	},
 	{
@@ -254,10 +254,76 @@ var ofGuards = []mutant{
 		"./cmd/lopen", "TestScripts/fleet-leave",
 	},
 	{
-		"settings: what was set in another folder stays not", "cmd/lopen/internal/settings/project.go",
-		"known && from.Here[k.Name].Stays &&",
-		"known &&",
-		"./cmd/lopen/internal/settings", "TestWhatWasSetInAnotherFolder",
+		"settings: what was set in another store stays where it is stricter", "cmd/lopen/internal/settings/project.go",
+		"case known && (k.isStricter(set, v.value(k)) ||",
+		"case known && same && (k.isStricter(set, v.value(k)) ||",
+		"./cmd/lopen/internal/settings", "TestWhatWasSetInAnotherStore",
+	},
+	{
+		"settings: a project that cannot be read is said", "cmd/lopen/internal/settings/project.go",
+		"if from.Unread != nil {",
+		"if false {",
+		"./cmd/lopen/internal/settings", "TestWhatIsWrongInAProjectCountsForNothing",
+	},
+	{
+		"settings: what is wrong in a project is said", "cmd/lopen/internal/settings/settings.go",
+		"return slices.Concat(v.ignored, v.wrong) }",
+		"return slices.Concat(v.ignored) }",
+		"./cmd/lopen/internal/settings", "TestWhatIsWrongInAProjectCountsForNothing",
+	},
+	{
+		"settings: the folder of the user's own is the user's", "cmd/lopen/settings.go",
+		"\t\terr = owner.Private(filepath.Dir(path), a.getenv(\"HOME\"))\n",
+		"\t\t_ = owner.Private(filepath.Dir(path), a.getenv(\"HOME\"))\n",
+		"./cmd/lopen", "TestScripts/own-config",
+	},
+	{
+		"trust: the folders in the state are the user's", "cmd/lopen/internal/trust/trust.go",
+		"[]string{\"\", hereFolder, turnsFolder}",
+		"[]string{\"\"}",
+		"./cmd/lopen/internal/trust", "TestExposedStateSaysNothing",
+	},
+	{
+		"trust: a copy in the place of a store drops no check", "cmd/lopen/internal/trust/here.go",
+		"{ return h.Checks[module] }",
+		"{\n\tif !h.Same(h.Kept) {\n\t\treturn \"\"\n\t}\n\treturn h.Checks[module]\n}",
+		"./cmd/lopen/internal/trust", "TestPlace",
+	},
+	{
+		"gate: what git starts for a run is inside of it", "cmd/lopen/gate.go",
+		"} else if owner, err := store.Holder(info.ID); err == nil {",
+		"} else if owner, err := store.Holder(info.ID); err == nil && false {",
+		"./cmd/lopen", "TestScripts/run-inside-hook",
+	},
+	{
+		"work: what others ticked is said", "cmd/lopen/work_run.go",
+		"if len(ticked) > 0 {",
+		"if len(ticked) > 9 {",
+		"./cmd/lopen", "TestScripts/run-inside-hook",
+	},
+	{
+		"hook: a turn is judged whose session is gone", "cmd/lopen/hook_keep.go",
+		"if err == nil && !found && judges {",
+		"if err == nil && !found && judges && ctx == nil {",
+		"./cmd/lopen", "TestScripts/hook-gate",
+	},
+	{
+		"hook: a turn is judged whose store is gone", "cmd/lopen/hook_keep.go",
+		"if err := k.openStore(); err != nil && judges {",
+		"if err := k.openStore(); err != nil && judges && ctx == nil {",
+		"./cmd/lopen", "TestScripts/hook-gate",
+	},
+	{
+		"hook: a turn is judged whose store is another one", "cmd/lopen/hook.go",
+		"\tif h.judges() {\n",
+		"\tif false && h.judges() {\n",
+		"./cmd/lopen", "TestScripts/hook-gate",
+	},
+	{
+		"hook: a turn is sent back three times at most without its session", "cmd/lopen/hook_gate.go",
+		"if g.Sent++; g.Sent > turns.MaxGates {",
+		"if g.Sent > turns.MaxGates {",
+		"./cmd/lopen", "TestScripts/hook-gate",
 	},
 	{
 		"gate: nobody is asked below an agent", "cmd/lopen/root.go",

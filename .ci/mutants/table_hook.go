@@ -4,8 +4,8 @@ package main
 var ofHooks = []mutant{
 	{
 		"hook: the late end of a turn ends no later one", "cmd/lopen/hook_keep.go",
-		"if !t.Late(k.event) {",
-		"if true {",
+		"if found = true; !t.Late(k.event) {",
+		"if found = true; true {",
 		"./cmd/lopen", "TestALateStopEndsNoLaterTurn",
 	},
 	{
@@ -111,9 +111,9 @@ var ofHooks = []mutant{
 		"./cmd/lopen", "TestScripts/hook-rewound",
 	},
 	{
-		"hook: doctor names settings that keep hooks from keeping", "cmd/lopen/doctor.go",
-		"a.storeSettings(store, nil); err != nil {",
-		"a.storeSettings(store, nil); err == nil && false {",
+		"doctor: what is wrong in a project's settings is named", "cmd/lopen/doctor.go",
+		"for _, text := range v.Wrong() {",
+		"for _, text := range v.Wrong()[:0] {",
 		"./cmd/lopen", "TestScripts/hook-rewound",
 	},
 }

@@ -161,8 +161,8 @@ var ofPlaces = []mutant{
 	},
 	{
 		"others: a state that they may write does not count", "cmd/lopen/internal/trust/trust.go",
-		`err = owner.Private(dir, getenv("HOME"))`,
-		`_ = owner.Private(dir, getenv("HOME"))`,
+		"err = owner.Private(filepath.Join(dir, filepath.FromSlash(in)), getenv(\"HOME\"))",
+		"_ = owner.Private(filepath.Join(dir, filepath.FromSlash(in)), getenv(\"HOME\"))",
 		"./cmd/lopen", "TestScripts/trust-foreign",
 	},
 	{

@@ -21,9 +21,7 @@ func newDoctor(a *app) *cobra.Command {
 			return a.readStore(func(store *lifecycle.Store) error {
 				all, bad := append(store.Doctor(cmd.Context()), leftBehind(store)...), 0
 				all = append(all, a.trackedStore(cmd.Context(), store)...)
-				if _, err := a.storeSettings(store, nil); err != nil {
-					all = append(all, repair.Check{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"})
-				}
+				all = append(all, a.wrongSettings(store)...)
 				if _, err := trust.DefaultDir(a.getenv); err != nil {
 					all = append(all, repair.Check{Name: "approvals", Found: err.Error(), Problem: true, Mend: strings.TrimSpace(hint(err))})
 				}
@@ -56,4 +54,17 @@ func newDoctor(a *app) *cobra.Command {
 			})
 		},
 	})
+}
+
+// wrongSettings says what is wrong with the settings.
+func (a *app) wrongSettings(store *lifecycle.Store) (all []repair.Check) {
+	a.warnedIgnored = true // here they are lines of their own
+	v, err := a.storeSettings(store, nil)
+	if err != nil {
+		return []repair.Check{{Name: "settings", Found: err.Error(), Problem: true, Mend: "correct or remove it: until then no run begins, and hooks keep nothing"}}
+	}
+	for _, text := range v.Wrong() {
+		all = append(all, repair.Check{Name: "settings", Found: text, Problem: true, Mend: "correct or remove it"})
+	}
+	return all
 }

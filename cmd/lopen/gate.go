@@ -168,7 +168,7 @@ func (a *app) lookAbove() (all []enclosing) {
 			return
 		}
 		looked[home] = true
-		all = append(all, a.turnsAbove(home, pids)...)
+		all = append(all, a.heldAbove(home, pids)...)
 	}
 	if start, err := a.start(); err == nil {
 		look(start)
@@ -186,8 +186,9 @@ func (a *app) lookAbove() (all []enclosing) {
 	return all
 }
 
-// turnsAbove returns the turns in a project that are held for one of the processes.
-func (a *app) turnsAbove(project string, pids []int) (all []enclosing) {
+// heldAbove returns the runs and the turns in a project whose sessions one of the processes holds: that of a run, above a hook of
+// git that it started, or the agent of a turn.
+func (a *app) heldAbove(project string, pids []int) (all []enclosing) {
 	store, err := lifecycle.Open(project, lifecycle.Options{Logger: a.logger, Command: a.invoked})
 	if err != nil {
 		return nil // nothing is kept in what cannot be opened
@@ -195,16 +196,20 @@ func (a *app) turnsAbove(project string, pids []int) (all []enclosing) {
 	defer release(store)
 	infos, err := store.List()
 	if err != nil {
-		a.logger.Info().Err(err).Str("project", project).Msg("it is not known whose turns are kept here")
+		a.logger.Info().Err(err).Str("project", project).Msg("it is not known which sessions are held here")
 	}
 	for _, info := range infos {
-		if info.Err != nil || info.Origin != session.OriginHook || info.Status != session.StatusActive || info.Holder == nil {
+		if info.Err != nil || info.Status != session.StatusActive {
 			continue
 		}
-		for _, pid := range pids {
-			if pid == info.Holder.PID && (*lifecycle.Owner)(info.Holder).Alive() {
-				all = append(all, enclosing{store.Path(), info.ID.String(), info.Holder.Command})
-			}
+		agent, holder := "", info.Holder
+		if info.Origin == session.OriginHook && holder != nil {
+			agent = holder.Command
+		} else if owner, err := store.Holder(info.ID); err == nil {
+			holder = (*session.Holder)(owner)
+		}
+		if holder != nil && slices.Contains(pids, holder.PID) && (*lifecycle.Owner)(holder).Alive() {
+			all = append(all, enclosing{store.Path(), info.ID.String(), agent})
 		}
 	}
 	return all

@@ -149,10 +149,23 @@ func (h *hookCall) concerns() (concerns bool, warn string) {
 		return false, ""
 	}
 	home, _ := h.search(dir)
-	if !holds(home, lifecycle.Dir) || h.forbidden(home, dir) {
+	if h.forbidden(home, dir) {
+		return false, h.gone()
+	}
+	if h.judges() {
+		return true, ""
+	}
+	if !holds(home, lifecycle.Dir) {
 		return false, h.gone()
 	}
 	return h.wanted(home)
+}
+
+// judges reports whether the event ends a turn that a check is to judge, whatever is there of its store: the agent may have
+// taken that away, or put another one in its place.
+func (h *hookCall) judges() bool {
+	g := h.mark().Agreed()
+	return h.event.Name == turns.Stop && g != nil && g.On
 }
 
 // wanted reports whether this user has typed lopen init or run in a project: its .lopen may have come with a clone. If they

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/trust"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/writer/plain"
@@ -24,18 +26,7 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper, g turns.Gate) (then
 		k.say(hookReply{Warn: "gate is set and there is no check: lopen config set check CMD, or lopen config set gate false"})
 		return record.Done, "", nil, false, nil
 	}
-	if refused := k.unapproved(ctx, g); refused != "" {
-		k.say(hookReply{Warn: refused})
-		return record.Done, "", nil, false, nil
-	}
-	k.say(hookReply{Wait: true})
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go k.watch(ctx, cancel)
-	res, err := child.Run(ctx, child.Command{
-		Argv: []string{"sh", "-c", g.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
-		Stdout: io.Discard, Stderr: io.Discard, Keep: true, EndsWithUs: true,
-	})
+	res, err := k.runCheck(ctx, g)
 	switch {
 	case err != nil:
 		k.say(hookReply{Warn: fmt.Sprintf("the check was not run: %v", err)})
@@ -59,8 +50,64 @@ func (k *keeping) gate(ctx context.Context, t *turns.Keeper, g turns.Gate) (then
 		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, turns.MaxGates+1)})
 		return record.Failed, failure, check, false, nil
 	}
-	k.say(hookReply{Block: fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, g.Check, strings.TrimSpace(t.Sess.Redact(plain.Uncolored(check.Tail))))})
+	k.say(hookReply{Block: sentBack(failure, n, g.Check, t.Sess.Redact(plain.Uncolored(check.Tail)))})
 	return "", failure, check, true, nil
+}
+
+// runCheck runs the check, for which the agent waits, unless it was never approved.
+func (k *keeping) runCheck(ctx context.Context, g turns.Gate) (child.Result, error) {
+	if refused := k.unapproved(ctx, g); refused != "" {
+		return child.Result{}, errors.New(refused)
+	}
+	k.say(hookReply{Wait: true})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go k.watch(ctx, cancel)
+	return child.Run(ctx, child.Command{
+		Argv: []string{"sh", "-c", g.Check}, Dir: k.tree, Env: k.environ, Timeout: k.values.Timeout,
+		Stdout: io.Discard, Stderr: io.Discard, Keep: true, EndsWithUs: true,
+	})
+}
+
+// judge runs the check of a turn of which nothing is kept any more. Its Gate notes how often that was sent back.
+func (k *keeping) judge(ctx context.Context, begun *turns.Gate) (err error) {
+	if k.values == nil {
+		if k.values, err = k.settings(nil); err != nil {
+			return err
+		}
+	}
+	g := k.agreed(begun)
+	if !g.On || g.Check == "" {
+		return nil
+	}
+	res, err := k.runCheck(ctx, g)
+	if err != nil {
+		k.say(hookReply{Warn: fmt.Sprintf("the check was not run: %v", err)})
+		return nil
+	}
+	if res.Cause == child.CauseCanceled {
+		return nil
+	}
+	if res.Exit == 0 && res.Cause == child.CauseNone {
+		k.mark().Over()
+		return nil
+	}
+	failure := "the check failed: " + ended(res)
+	if g.Sent++; g.Sent > turns.MaxGates {
+		k.mark().Over()
+		k.say(hookReply{Warn: fmt.Sprintf("%s, %d times: the turn ends all the same", failure, g.Sent)})
+		return nil
+	}
+	k.mark().Agree(g)
+	var hide redact.Redactor
+	tail, _ := hide.String(plain.Uncolored(string(res.Tail)))
+	k.say(hookReply{Block: sentBack(failure, g.Sent, g.Check, tail)})
+	return nil
+}
+
+// sentBack is what the agent is told of a check that failed.
+func sentBack(failure string, n int, check, tail string) string {
+	return fmt.Sprintf("%s (%d of %d times): %s\n%s", failure, n, turns.MaxGates, check, strings.TrimSpace(tail))
 }
 
 // gateNow is what the settings say now.
@@ -68,19 +115,19 @@ func (k *keeping) gateNow() turns.Gate {
 	return turns.Gate{On: k.values.Gate, Check: k.values.Check, Own: usersOwn(k.values.Source("check"))}
 }
 
-// agreed is what judges the turn: what was agreed when it began, but for what the user has set here since.
-func (k *keeping) agreed() turns.Gate {
+// agreed is what judges the turn: what was agreed when it began, nil if that is not known, but for what the user has set here
+// since.
+func (k *keeping) agreed(begun *turns.Gate) turns.Gate {
 	now := k.gateNow()
-	begun := k.mark().Agreed()
 	if begun == nil {
 		return now
 	}
-	g := now
-	if k.values.Source("gate") != settings.SourceHere {
-		g.On = begun.On
+	g := *begun
+	if k.values.Source("gate") == settings.SourceHere {
+		g.On = now.On
 	}
-	if k.values.Source("check") != settings.SourceHere {
-		g.Check, g.Own = begun.Check, begun.Own
+	if k.values.Source("check") == settings.SourceHere {
+		g.Check, g.Own = now.Check, now.Own
 	}
 	if g.On && !now.On {
 		k.warn("gate was switched off after this turn began: the check of its begin judges it all the same")
@@ -141,7 +188,7 @@ func (k *keeping) unapproved(ctx context.Context, g turns.Gate) string {
 			return ""
 		}
 	}
-	text := "the check comes from inside the project and was never approved here, so it does not run: " + plain.Shell(c.Shell)
+	text := "it comes from inside the project and was never approved here, so it does not run: " + plain.Shell(c.Shell)
 	if err != nil {
 		text += fmt.Sprintf(" (%v)", err)
 	}

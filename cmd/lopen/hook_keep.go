@@ -109,7 +109,11 @@ func (h *hookCall) keepEvent(ctx context.Context, data []byte, alone <-chan stru
 	h.event.Came = came
 	k.warned = h.mark().Left()
 	h.logger.Info().Str("event", h.event.Name).Str("agent", h.agent).Str("agent_session", h.event.Session).Int("pid", h.pid).Msg("event of an agent")
-	if err := k.openStore(); err != nil {
+	begun, judges := h.mark().Agreed(), h.judges()
+	if err := k.openStore(); err != nil && judges {
+		k.warn(fmt.Sprintf("nothing of this session is kept: %v", err))
+		return k.judge(ctx, begun)
+	} else if err != nil {
 		return fmt.Errorf("nothing of this session is kept: %w", err)
 	}
 	defer func() { err = errors.Join(err, closeStore(k.store)) }()
@@ -170,6 +174,11 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 	case turns.UserPromptSubmit:
 		k.settleOthers(ctx)
 		return k.with(ctx, true, func(t *turns.Keeper) error {
+			if t.Sess.State().Progress().Total == 0 { // once a session
+				for _, text := range k.values.Ignored() {
+					k.warn(text)
+				}
+			}
 			begun := k.gateNow()
 			begun.Agent, begun.Session, begun.Holder = k.agent, k.event.Session, k.holder
 			k.mark().Agree(begun)
@@ -184,21 +193,31 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 			return errors.Join(err, k.takeOver(ctx, t))
 		})
 	case turns.Stop, turns.StopFailure, turns.Interrupt:
-		return k.with(ctx, false, func(t *turns.Keeper) error {
-			var err error
-			if !t.Late(k.event) {
-				var back bool
-				if back, err = k.endTurn(ctx, t); back {
-					return err
-				}
-			}
-			k.say(hookReply{Warn: k.trouble(err)})
-			return errors.Join(err, k.takeOver(ctx, t))
-		})
+		return k.stop(ctx)
 	case turns.SessionEnd:
 		return k.end(ctx)
 	}
 	return nil
+}
+
+// stop ends a turn, or what is left of one.
+func (k *keeping) stop(ctx context.Context) error {
+	begun, judges, found := k.mark().Agreed(), k.judges(), false
+	err := k.with(ctx, false, func(t *turns.Keeper) error {
+		var err error
+		if found = true; !t.Late(k.event) {
+			var back bool
+			if back, err = k.endTurn(ctx, t); back {
+				return err
+			}
+		}
+		k.say(hookReply{Warn: k.trouble(err)})
+		return errors.Join(err, k.takeOver(ctx, t))
+	})
+	if err == nil && !found && judges {
+		return k.judge(ctx, begun)
+	}
+	return err
 }
 
 // trouble is what the person is told of an error; "" for none.
@@ -223,7 +242,7 @@ func (k *keeping) endTurn(ctx context.Context, t *turns.Keeper) (back bool, err 
 	then, failure := record.Done, ""
 	var check *turns.Check
 	if t.InProgress() != "" {
-		if g := k.agreed(); g.On {
+		if g := k.agreed(k.mark().Agreed()); g.On {
 			if then, failure, check, back, err = k.gate(ctx, t, g); err != nil || back {
 				return back, err
 			}

@@ -94,6 +94,9 @@ func (a *app) userConfig() ([]byte, error) {
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
+	if err == nil {
+		err = owner.Private(filepath.Dir(path), a.getenv("HOME"))
+	}
 	var foreign *owner.Error
 	if errors.As(err, &foreign) {
 		return nil, &loop.Exit{Code: loop.ExitUser, Reason: "your own settings: " + err.Error()}
@@ -133,11 +136,8 @@ func (a *app) storeSettings(store *lifecycle.Store, flags map[string]string) (*s
 
 // sessionSettings are those with what a session was run with.
 func (a *app) sessionSettings(store *lifecycle.Store, session, flags map[string]string) (*settings.Values, error) {
-	config, err := store.Config()
-	if err != nil {
-		return nil, err
-	}
-	v, err := a.layered(settings.Sources{Project: config, Here: a.setHere(store), Session: session, Flags: flags})
+	config, unread := store.Config()
+	v, err := a.layered(settings.Sources{Project: config, Unread: unread, Here: a.setHere(store), Session: session, Flags: flags})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (a *app) setHere(store *lifecycle.Store) map[string]settings.Noted {
 	}
 	all := map[string]settings.Noted{}
 	for name, n := range here.Settings {
-		all[name] = settings.Noted{Value: n.Value, Same: here.Same(n.Store), Stays: here.Stays(n)}
+		all[name] = settings.Noted{Value: n.Value, Same: here.Same(n.Store)}
 	}
 	return all
 }

@@ -30,6 +30,7 @@ type member struct {
 	module string
 	far    string // how far it is
 	turn   plan.Turn
+	open   []string // the tasks that were open when the work began
 
 	why   string // why it is not begun; "" where it may be, or was
 	left  int    // the exit code that goes with why
@@ -75,6 +76,7 @@ func (w *workCall) roster(named []string) (*roster, error) {
 		m.turn.Priority = math.MaxInt
 		p, err := w.store.Plan(m.module)
 		if err == nil {
+			m.open = openLeaves(p)
 			m.turn, err = p.Turn()
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -83,6 +85,16 @@ func (w *workCall) roster(named []string) (*roster, error) {
 	}
 	all.order(known)
 	return all, nil
+}
+
+// openLeaves are the IDs of the tasks of a plan that are not ticked.
+func openLeaves(p *plan.Plan) (open []string) {
+	for _, t := range (loop.Selection{}).Leaves(p) {
+		if !t.Checked {
+			open = append(open, t.ID)
+		}
+	}
+	return open
 }
 
 func (all *roster) names() (names []string) {

@@ -29,6 +29,7 @@ func (m *member) run(ctx context.Context, w *workCall, c *crew) {
 			p.Warn("%v\n%s", m.err, debug.Stack())
 		}
 	}()
+	m.sayTicked(w, p)
 	r := w.run
 	if r.base, m.err = w.base(ctx, m); m.err != nil {
 		return
@@ -36,6 +37,23 @@ func (m *member) run(ctx context.Context, w *workCall, c *crew) {
 	r.app, r.module, r.crew, r.pane = p.streams(w.app), m.module, c, p
 	m.err = r.run(ctx)
 	m.ran = r.ran
+}
+
+// sayTicked says which tasks of the module were ticked since the work began: its own run did not do that.
+func (m *member) sayTicked(w *workCall, on *pane) {
+	now, err := w.store.Plan(m.module)
+	if err != nil {
+		return // the run says what is wrong with it
+	}
+	var ticked []string
+	for _, id := range m.open {
+		if t, ok := now.Task(id); ok && t.Checked {
+			ticked = append(ticked, id)
+		}
+	}
+	if len(ticked) > 0 {
+		on.Warn("ticked since the work began, and not by a run of this module: %s", some(ticked))
+	}
 }
 
 // share is what the loops of the runs share; nil where a run is alone.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
+	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -114,10 +115,15 @@ func (k Key) parse(s string) (any, error) {
 		return nil, k.bad(s, "a duration such as 90s, 10m, 6h or 7d; 0 is off")
 	case kindStrings:
 		var all []string
-		if strictjson.Unmarshal([]byte(s), &all) == nil {
-			return all, nil
+		if strictjson.Unmarshal([]byte(s), &all) != nil {
+			return nil, k.bad(s, `a list like ["one", "two"]`)
 		}
-		return nil, k.bad(s, `a list like ["one", "two"]`)
+		if k.rule == adds {
+			if _, err := redact.New(all); err != nil {
+				return nil, fmt.Errorf("%s: %w", k.Name, err)
+			}
+		}
+		return all, nil
 	case kindNumber:
 		if n, err := strconv.ParseFloat(s, 64); err == nil && n >= 0 && !math.IsInf(n, 0) {
 			return n, nil

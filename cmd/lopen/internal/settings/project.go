@@ -45,15 +45,23 @@ func Guards(name string) bool {
 	return err == nil && (k.stricter != "" || k.rule == fills || k.rule == setHere)
 }
 
-// project lays the project's config.json over what is there, and what the user set in the project.
-func (v *Values) project(from *Sources) error {
+// project lays the project's config.json over what is there, and what the user set in the project. Whatever is wrong in
+// it counts for nothing, and stops no run: an agent or a checkout may have written it.
+func (v *Values) project(from *Sources) {
 	const where = ".lopen/config.json"
 	there := map[string]any{}
+	wrong := func(err error) error {
+		v.wrong = append(v.wrong, fmt.Sprintf("%s: %v: it counts for nothing", where, err))
+		return nil
+	}
 	ignore := func(k Key, why string) {
 		v.ignored = append(v.ignored, fmt.Sprintf("%s: %s is ignored: %s", where, k.Name, why))
 	}
 	mine := v.workerNamed(from)
-	err := v.file(from.Project, where, func(k Key, value any) {
+	if from.Unread != nil {
+		_ = wrong(from.Unread)
+	}
+	_ = v.file(from.Project, func(k Key, value any) {
 		there[k.Name] = value
 		switch list, isList := value.([]string); {
 		case k.rule == ofUser:
@@ -69,17 +77,13 @@ func (v *Values) project(from *Sources) error {
 		case k.stricter == "":
 			v.put(k, value, SourceProject)
 		}
-	})
-	if err != nil {
-		return err
-	}
+	}, wrong)
 	for _, k := range keys {
 		if k.stricter != "" {
 			value, has := there[k.Name]
 			v.guard(k, from, value, has, ignore)
 		}
 	}
-	return nil
 }
 
 // workerNamed says that the user names an agent or a command, so that a project has none to name.
@@ -103,7 +107,7 @@ func (v *Values) guard(k Key, from *Sources, value any, has bool, ignore func(Ke
 	case has && same && reflect.DeepEqual(value, set):
 		v.put(k, set, SourceHere)
 		return
-	case known && from.Here[k.Name].Stays && (k.isStricter(set, v.value(k)) || same && k.stricter == filled && set != ""):
+	case known && (k.isStricter(set, v.value(k)) || same && k.stricter == filled && set != ""):
 		if v.put(k, set, SourceHere); !has {
 			v.ignored = append(v.ignored, fmt.Sprintf(".lopen/config.json no longer has %[1]s, and what you set here stays, %[2]s: config set changes it", k.Name, word(set)))
 			return

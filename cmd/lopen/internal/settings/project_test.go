@@ -2,6 +2,7 @@ package settings_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func TestAProjectTightensAndNeverLoosens(t *testing.T) {
 func TestWhatTheUserSetHereCounts(t *testing.T) {
 	t.Parallel()
 	here := func(name, value string, same bool) map[string]settings.Noted {
-		return map[string]settings.Noted{name: {Value: strictjson.Value(value), Same: same, Stays: true}}
+		return map[string]settings.Noted{name: {Value: strictjson.Value(value), Same: same}}
 	}
 	for name, values := range directions {
 		loose, strict := values[0], values[len(values)-1]
@@ -131,16 +132,49 @@ func TestWhatTheUserSetHereCounts(t *testing.T) {
 	}
 }
 
-// TestWhatWasSetInAnotherFolder: another project in the place of one has nothing of what was set in that.
-func TestWhatWasSetInAnotherFolder(t *testing.T) {
+// TestWhatWasSetInAnotherStore: what is stricter stays, so that nobody is rid of it by a copy in the place of the project.
+// What is not counts for that one alone.
+func TestWhatWasSetInAnotherStore(t *testing.T) {
 	t.Parallel()
 	for name, values := range directions {
 		loose, strict := values[0], values[len(values)-1]
-		v, err := settings.Load(settings.Sources{User: config(name, loose), Here: map[string]settings.Noted{name: {Value: strictjson.Value(strict)}}})
-		require.NoError(t, err)
-		require.Equal(t, shownAs(t, name, loose), value(t, v, name))
+		load := func(user, set string) *settings.Values {
+			v, err := settings.Load(settings.Sources{User: config(name, user), Here: map[string]settings.Noted{name: {Value: strictjson.Value(set)}}})
+			require.NoError(t, err)
+			return v
+		}
+		v := load(loose, strict)
+		require.Equal(t, shownAs(t, name, strict), value(t, v, name))
+		require.Len(t, v.Ignored(), 1, "one line says so")
+		v = load(strict, loose)
+		require.Equal(t, shownAs(t, name, strict), value(t, v, name))
 		require.Empty(t, v.Ignored(), "nor is anything said")
 	}
+}
+
+// TestWhatIsWrongInAProjectCountsForNothing: an agent may have written it, or a checkout, in the middle of a night.
+func TestWhatIsWrongInAProjectCountsForNothing(t *testing.T) {
+	t.Parallel()
+	for project, says := range map[string]string{
+		`{`: "cannot be read as a JSON object", `null`: "it is null", `{"schemaVersion": 99}`: "newer lopen", `{"max_cost": ""}`: "max_cost", `{"timeout": null}`: "timeout",
+		`{"future_setting": 1}`: "future_setting", `{"redact_patterns": ["["]}`: "redact_patterns", `{"on_event": null}`: "on_event", `{"max_cost": 1, "max_cost": 9}`: "max_cost",
+	} {
+		v, err := settings.Load(settings.Sources{User: []byte(`{"max_cost": 5, "check": "make test"}`), Project: []byte(project)})
+		require.NoError(t, err, project)
+		require.Equal(t, "make test", v.Check)
+		require.InDelta(t, 5, v.MaxCost, 0)
+		require.Len(t, v.Ignored(), 1, project)
+		require.Contains(t, v.Ignored()[0], says, project)
+		require.Equal(t, v.Ignored(), v.Wrong(), project)
+		_, err = settings.Load(settings.Sources{User: []byte(project)})
+		require.Error(t, err, "the user's own is a slip of the user's: %s", project)
+	}
+	v, err := settings.Load(settings.Sources{Project: []byte(`{"future_setting": 1, "max_cost": 3}`)})
+	require.NoError(t, err)
+	require.InDelta(t, 3, v.MaxCost, 0, "what is right counts")
+	v, err = settings.Load(settings.Sources{Unread: errors.New("it is a named pipe")})
+	require.NoError(t, err)
+	require.Equal(t, []string{".lopen/config.json: it is a named pipe: it counts for nothing"}, v.Ignored())
 }
 
 // TestAnotherCheckIsNotTheUsers: of two checks none is known to be stricter.
@@ -151,7 +185,7 @@ func TestAnotherCheckIsNotTheUsers(t *testing.T) {
 	require.Equal(t, "make test", v.Check)
 	require.Len(t, v.Ignored(), 1)
 
-	noted := map[string]settings.Noted{"check": {Value: strictjson.Value(`"go vet"`), Same: true, Stays: true}}
+	noted := map[string]settings.Noted{"check": {Value: strictjson.Value(`"go vet"`), Same: true}}
 	v, err = settings.Load(settings.Sources{User: config("check", `"make test"`), Project: config("check", `"true"`), Here: noted})
 	require.NoError(t, err)
 	require.Equal(t, "go vet", v.Check, "what they set here is what they want here")

@@ -30,6 +30,7 @@ const (
 // config.json, nil where there is none; Flags holds those that were given, by the setting's name.
 type Sources struct {
 	Project, User []byte
+	Unread        error            // why there is no Project, nil where there simply is none
 	Here          map[string]Noted // what this user set in the project, by the setting's name
 	Environ       []string
 	Agent         func() bool       // reports whether an agent typed the flags and set the variables, which tighten only then; nil for no
@@ -42,7 +43,6 @@ type Sources struct {
 type Noted struct {
 	Value strictjson.Value
 	Same  bool // whether it was set in this very .lopen, and not in one that lay in its place
-	Stays bool // whether it was set in this very folder
 }
 
 // An Entry is a setting with its value, for showing.
@@ -65,12 +65,11 @@ func Load(from Sources) (*Values, error) {
 			return nil, err
 		}
 	}
-	if err := v.file(from.User, "the user's config.json", func(k Key, value any) { v.put(k, value, SourceUser) }); err != nil {
+	const own = "the user's config.json"
+	if err := v.file(from.User, func(k Key, value any) { v.put(k, value, SourceUser) }, func(err error) error { return fmt.Errorf("%s: %w", own, err) }); err != nil {
 		return nil, err
 	}
-	if err := v.project(&from); err != nil {
-		return nil, err
-	}
+	v.project(&from)
 	for _, k := range keys {
 		if s := k.variable(from.Environ); s != "" {
 			if err := v.typed(k, s, SourceVariable, k.Variable(), &from); err != nil {
@@ -128,22 +127,23 @@ func (v *Values) put(k Key, value any, from Source) {
 	v.source[k.Name] = from
 }
 
-// file calls put with each setting of a config.json.
-func (v *Values) file(data []byte, where string, put func(Key, any)) error {
+// file calls put with each setting of a config.json, and wrong with what is wrong there until that returns an error.
+func (v *Values) file(data []byte, put func(Key, any), wrong func(error) error) error {
 	members, err := decode(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return wrong(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
+		var parsed any
 		k, err := find(name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
+		if err == nil {
+			parsed, err = k.parseJSON(members[name])
 		}
-		parsed, err := k.parseJSON(members[name])
-		if err != nil {
-			return fmt.Errorf("%s: %w", where, err)
+		if err == nil {
+			put(k, parsed)
+		} else if err = wrong(err); err != nil {
+			return err
 		}
-		put(k, parsed)
 	}
 	return nil
 }
@@ -153,8 +153,11 @@ func (k Key) whose() string {
 	return fmt.Sprintf("a project cannot set it; set it for all with lopen config set, or for one run with %s", k.Variable())
 }
 
-// Ignored says what the project's config.json tried to set and may not, a sentence each.
-func (v *Values) Ignored() []string { return slices.Clone(v.ignored) }
+// Ignored says what the project's config.json tried to set and may not, and behind that [Values.Wrong], a sentence each.
+func (v *Values) Ignored() []string { return slices.Concat(v.ignored, v.wrong) }
+
+// Wrong says what in the project's config.json is no setting, or cannot be read, a sentence each.
+func (v *Values) Wrong() []string { return slices.Clone(v.wrong) }
 
 const schemaVersion = 1
 

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -58,7 +59,12 @@ func TestBadValuesSayWhereAndWhatWouldBeRight(t *testing.T) {
 		if c.flag != "" {
 			flags["timeout"] = c.flag
 		}
-		_, err := settings.Load(settings.Sources{Project: []byte(c.project), User: []byte(c.user), Environ: []string{c.env}, Flags: flags})
+		v, err := settings.Load(settings.Sources{Project: []byte(c.project), User: []byte(c.user), Environ: []string{c.env}, Flags: flags})
+		if c.project != "" {
+			require.NoError(t, err)
+			require.Len(t, v.Ignored(), 1)
+			err = errors.New(v.Ignored()[0])
+		}
 		for _, w := range c.want {
 			require.ErrorContains(t, err, w)
 		}

@@ -73,4 +73,5 @@ type Values struct {
 
 	source  map[string]Source
 	ignored []string
+	wrong   []string
 }

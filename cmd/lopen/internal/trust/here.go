@@ -23,10 +23,10 @@ type Here struct {
 	Told     string           `json:"told,omitempty"`     // the store of which they were told how to
 	Settings map[string]Noted `json:"settings,omitempty"` // by name
 
-	Checks  map[string]string `json:"checks,omitempty"`  // what judged the tasks of each module last, in the store of Kept
+	Checks  map[string]string `json:"checks,omitempty"`  // what judged the tasks of each module last
 	Commits string            `json:"commits,omitempty"` // what git ran at the last run that committed
 
-	now, place string // the store and the folder that are there
+	now string // the store that is there
 }
 
 const storeDir = ".lopen" // in a project
@@ -39,23 +39,14 @@ const hereFolder = "here/" + storeDir
 type Noted struct {
 	Value strictjson.Value `json:"value"`
 	Store string           `json:"store,omitempty"`
-	Place string           `json:"place,omitempty"` // of the project's folder
 }
 
 // Same says of the store in which something was said that it is the one that is there, and not another in its place. It is
 // false where the system tells nothing that distinguishes them.
 func (h *Here) Same(store string) bool { return store != "" && store == h.now }
 
-// Stays says of a setting that it was set in the project's folder that is there, and not in another in its place.
-func (h *Here) Stays(n Noted) bool { return n.Place != "" && n.Place == h.place }
-
 // Keep notes that the user wants sessions kept in the store that is there.
-func (h *Here) Keep() {
-	if h.Kept != h.now {
-		h.Checks = nil // of another store
-	}
-	h.Kept = h.now
-}
+func (h *Here) Keep() { h.Kept = h.now }
 
 // Judged notes the check that judges a module's tasks from now on.
 func (h *Here) Judged(module, check string) {
@@ -65,13 +56,9 @@ func (h *Here) Judged(module, check string) {
 	h.Checks[module] = check
 }
 
-// CheckOf is the check that judged a module's tasks last in the store that is there, "" for none.
-func (h *Here) CheckOf(module string) string {
-	if !h.Same(h.Kept) {
-		return ""
-	}
-	return h.Checks[module]
-}
+// CheckOf is the check that judged a module's tasks last in this folder, "" for none. It may have been in another store: an
+// agent that puts a copy in its place is rid of no check.
+func (h *Here) CheckOf(module string) string { return h.Checks[module] }
 
 // Tell notes that the user was told of the store that is there, and reports whether they were not before.
 func (h *Here) Tell() (first bool) {
@@ -85,7 +72,7 @@ func (h *Here) Set(name string, value strictjson.Value) {
 	if h.Settings == nil {
 		h.Settings = map[string]Noted{}
 	}
-	h.Settings[name] = Noted{value, h.now, h.place}
+	h.Settings[name] = Noted{value, h.now}
 }
 
 // Here returns what the user said in a folder. What cannot be read is nothing, and the error names it.
@@ -100,7 +87,7 @@ func (s *Store) Here(folder string) (Here, error) {
 	} else if err == nil && h.Folder != folder {
 		h, err = Here{}, fmt.Errorf("what was set in %s counts as nothing: its file in %s is about %s", folder, s.dir, h.Folder)
 	}
-	h.Folder, h.now, h.place = folder, placeOf(filepath.Join(folder, storeDir)), placeOf(folder)
+	h.Folder, h.now = folder, placeOf(filepath.Join(folder, storeDir))
 	return h, err
 }
 

@@ -32,6 +32,7 @@ func TestPlace(t *testing.T) {
 	require.NoError(t, s.SetHere(project, func(h *trust.Here) {
 		h.Keep()
 		h.Set("check", strictjson.Value(`"x"`))
+		h.Judged("m", "make test")
 	}))
 	h = here()
 	require.True(t, h.Same(h.Kept))
@@ -43,6 +44,7 @@ func TestPlace(t *testing.T) {
 	h = here()
 	require.False(t, h.Same(h.Kept), "it is another store")
 	require.False(t, h.Same(h.Settings["check"].Store))
+	require.Equal(t, "make test", h.CheckOf("m"), "a copy of a store drops no check")
 	require.JSONEq(t, `"x"`, string(h.Settings["check"].Value), "what they set in this folder is known")
 
 	first, again := false, false
@@ -111,6 +113,17 @@ func TestExposedStateSaysNothing(t *testing.T) {
 	approvals, err := s.All()
 	require.ErrorAs(t, err, &exposed)
 	require.Empty(t, approvals)
+
+	// Nor where that is so of a folder in it.
+	for _, in := range []string{"here", "here/.lopen", "turns", "turns/.lopen"} {
+		require.NoError(t, os.Chmod(dir, 0o700)) // #nosec G302 -- a folder
+		in = filepath.Join(dir, in)
+		require.NoError(t, os.MkdirAll(in, 0o700))
+		require.NoError(t, os.Chmod(in, 0o777)) // #nosec G302 -- as others may write it
+		_, err = at(t, dir).Here(project)
+		require.ErrorAs(t, err, &exposed, in)
+		require.NoError(t, os.Chmod(in, 0o700)) // #nosec G302 -- a folder
+	}
 
 	// One file that others may write is not believed either, and is replaced.
 	require.NoError(t, os.Chmod(dir, 0o700)) // #nosec G302 -- a folder

@@ -53,8 +53,10 @@ func Open(getenv func(string) string) (*Store, error) {
 // users may write there: then nothing there is believed.
 func DefaultDir(getenv func(string) string) (string, error) {
 	dir, err := stateDir(getenv)
-	if err == nil {
-		err = owner.Private(dir, getenv("HOME"))
+	for _, in := range []string{"", hereFolder, turnsFolder} { // and the folders above
+		if err == nil {
+			err = owner.Private(filepath.Join(dir, filepath.FromSlash(in)), getenv("HOME"))
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: nothing there is believed, and nothing is kept there; XDG_STATE_HOME names another folder", err)
@@ -92,6 +94,9 @@ func stateDir(getenv func(string) string) (string, error) {
 	}
 	return filepath.Join(home, ".local", "state", "lopen"), nil
 }
+
+// turnsFolder is that of what was agreed for the turns of agents; see internal/turns.
+const turnsFolder = "turns/.lopen"
 
 // A Project is what approvals are given for: the repository where there is one, so that
 // it may be moved and that another repository in its place has none of them, else the

@@ -46,7 +46,8 @@ func (m Mark) Clear() {
 type Gate struct {
 	On    bool   `json:"on"`
 	Check string `json:"check"`
-	Own   bool   `json:"own"` // the check is the user's, and none of the project's
+	Own   bool   `json:"own"`            // the check is the user's, and none of the project's
+	Sent  int    `json:"sent,omitempty"` // how often it sent a turn back whose session is gone
 
 	Agent   string          `json:"agent,omitempty"`
 	Session string          `json:"session,omitempty"` // of the agent
