@@ -159,8 +159,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"hook: the check of a turn is that of its begin", "cmd/lopen/hook_gate.go",
-		"if k.values.Source(\"check\") != settings.SourceHere {",
-		"if false {",
+		"if k.values.Source(\"check\") == settings.SourceHere {",
+		"if true {",
 		"./cmd/lopen", "TestScripts/hook-gate",
 	},
 	{
