@@ -64,8 +64,8 @@ func LockWait(ctx context.Context, dir FS, name string, owner Owner) (*Lock, err
 	ctx, cancel := WithPatience(ctx)
 	defer cancel()
 	l, err := lock(ctx, dir, name, owner, true)
-	if errors.Is(err, ErrBusy) {
-		return nil, fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	if cause := context.Cause(ctx); errors.Is(err, ErrBusy) && cause != nil {
+		return nil, fmt.Errorf("%w: %w", cause, err)
 	}
 	return l, err
 }

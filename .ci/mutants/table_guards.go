@@ -302,6 +302,18 @@ var ofGuards = []mutant{
 		"./cmd/lopen", "TestScripts/run-inside-hook",
 	},
 	{
+		"gate: an agent that took its session away is in its turn", "cmd/lopen/gate.go",
+		"enclosing{store: g.Store, session:",
+		"enclosing{session:",
+		"./cmd/lopen", "TestScripts/hook-gate",
+	},
+	{
+		"settings: blanks are no check", "cmd/lopen/internal/settings/keys.go",
+		"k.stricter == filled && strings.TrimSpace(s) == \"\" {",
+		"k.stricter == filled && strings.TrimSpace(s) == \"x\" {",
+		"./cmd/lopen/internal/settings", "TestBlanksAreNoCheck",
+	},
+	{
 		"hook: a turn is judged whose session is gone", "cmd/lopen/hook_keep.go",
 		"if err == nil && !found && judges {",
 		"if err == nil && !found && judges && ctx == nil {",

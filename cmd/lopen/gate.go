@@ -179,7 +179,7 @@ func (a *app) lookAbove() (all []enclosing) {
 	if dir, err := trust.DefaultDir(a.getenv); err == nil {
 		for _, g := range turns.Begun(dir) { // also where its agent has moved the store away
 			if slices.Contains(pids, g.Holder.PID) && (*lifecycle.Owner)(g.Holder).Alive() {
-				all = append(all, enclosing{session: g.Session, agent: g.Agent})
+				all = append(all, enclosing{store: g.Store, session: g.Session, agent: g.Agent})
 			}
 		}
 	}

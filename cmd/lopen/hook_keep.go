@@ -180,7 +180,7 @@ func (k *keeping) handleEvent(ctx context.Context) error {
 				}
 			}
 			begun := k.gateNow()
-			begun.Agent, begun.Session, begun.Holder = k.agent, k.event.Session, k.holder
+			begun.Store, begun.Agent, begun.Session, begun.Holder = k.store.Path(), k.agent, k.event.Session, k.holder
 			k.mark().Agree(begun)
 			err := t.Begin(ctx, k.event)
 			if err != nil {

@@ -157,6 +157,9 @@ func (k Key) parseInt(s string) (any, error) {
 }
 
 func (k Key) parseText(s string) (any, error) {
+	if k.stricter == filled && strings.TrimSpace(s) == "" {
+		s = "" // blanks are a command that does nothing, and succeeds
+	}
 	switch {
 	case len(k.oneOf) > 0 && !slices.Contains(k.oneOf, s):
 		return nil, k.bad(s, "one of "+strings.Join(k.oneOf, ", "))

@@ -71,6 +71,14 @@ func TestBadValuesSayWhereAndWhatWouldBeRight(t *testing.T) {
 	}
 }
 
+// TestBlanksAreNoCheck: a shell that is given blanks does nothing, and succeeds.
+func TestBlanksAreNoCheck(t *testing.T) {
+	t.Parallel()
+	v, err := settings.Load(settings.Sources{Project: []byte(`{"check": " \t"}`), Flags: map[string]string{"check": " "}})
+	require.NoError(t, err)
+	require.Empty(t, v.Check)
+}
+
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{"0": 0, "90s": 90 * time.Second, "7d": 7 * 24 * time.Hour, "0.5d": 12 * time.Hour} {

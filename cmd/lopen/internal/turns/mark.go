@@ -49,6 +49,7 @@ type Gate struct {
 	Own   bool   `json:"own"`            // the check is the user's, and none of the project's
 	Sent  int    `json:"sent,omitempty"` // how often it sent a turn back whose session is gone
 
+	Store   string          `json:"store,omitempty"` // the path of the .lopen that keeps the turn
 	Agent   string          `json:"agent,omitempty"`
 	Session string          `json:"session,omitempty"` // of the agent
 	Holder  *session.Holder `json:"holder,omitempty"`  // the agent's process, nil if it is not known
