@@ -81,12 +81,6 @@ var ofHooks = []mutant{
 		"./cmd/lopen", "TestACheckEndsWithItsAgent",
 	},
 	{
-		"hook: a reply is JSON", "cmd/lopen/hook.go",
-		"fmt.Fprintf(h.stdout.JSON(), ",
-		"fmt.Fprintf(h.stdout, ",
-		"./cmd/lopen", "TestScripts/hook-gate",
-	},
-	{
 		"hook: a store that was removed is told of", "cmd/lopen/hook_keep.go",
 		"\t\tk.mark().Set(k.home)\n",
 		"",

@@ -34,7 +34,7 @@ type hostileRow struct {
 var hostileRows = map[string]hostileRow{
 	"nothing":                     {list: "auth-", run: "goes on", pull: "from"},
 	"a plan of 100 MB":            {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] task' || chr(10), 9100000), 'UTF8')`, run: `the plan of auth in the fleet, revision [0-9]+ by .*: it has 100100000 bytes`, pull: "has 100100000 bytes: a plan in a fleet has at most"},
-	"a plan of many lines":        {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] a' || chr(10), 130000), 'UTF8')`, pull: "has 1040000 bytes: a plan in a fleet has at most 524288 bytes, 20000 lines and 10000 tasks"},
+	"a plan of many lines":        {sql: `UPDATE lopen_data.plans SET bytes = convert_to('- [ ] a' || repeat(chr(10), 20001), 'UTF8')`, pull: "has 20008 bytes: a plan in a fleet has at most 524288 bytes, 20000 lines and 10000 tasks"},
 	"a plan as large as may be":   {sql: `UPDATE lopen_data.plans SET bytes = convert_to(repeat('- [ ] a' || chr(10) || chr(10) || '# h' || chr(10) || chr(10), 4900), 'UTF8')`},
 	"a plan of many tasks":        {sql: `UPDATE lopen_data.plans SET bytes = convert_to((SELECT string_agg('- [ ] t' || i || chr(10), '') FROM generate_series(1, 10000) i), 'UTF8')`},
 	"a plan with NUL":             {sql: `UPDATE lopen_data.plans SET bytes = '\x2d205b205d206100620a'`, run: "line 1: a NUL byte", pull: "line 1: a NUL byte"},

@@ -173,6 +173,18 @@ rm -rf .lopen/sessions; mv ../away .lopen/sessions
 	require.Contains(t, string(plan), "- [ ] two")
 	log := g.sh("git log --format=%s --all")
 	require.Equal(t, "x\n", log, "no commit was made")
+
+	// What was approved for commits is not for making work trees.
+	g.sh(`lopen plan create q --from t.md && lopen run q --task one --commit --check true -- sh -c 'date +%N >f'`)
+	require.NoError(t, os.WriteFile(g.dir+"/../agent.sh", []byte(`unset LOPEN_SESSION_ID LOPEN_MODULE
+date +%N >f
+lopen run q --worktree --no-resume --task two >../tree 2>&1 </dev/null || true
+`), 0o600))
+	g.sh(`lopen run m --task two --check true -- sh ../agent.sh`)
+	said, err := os.ReadFile(g.dir + "/../tree")
+	require.NoError(t, err)
+	require.Contains(t, string(said), "git would run the hooks and filters of the repository")
+	require.NoDirExists(t, g.dir+"-worktrees")
 }
 
 // TestNobodyIsAskedBelowAnAgent: an agent can make a terminal of its own, and answer there.
