@@ -129,8 +129,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"gate: an agent of a turn is refused", "cmd/lopen/gate.go",
-		"if holder != nil && slices.Contains(pids, holder.PID) &&",
-		"if holder != nil && agent == \"\" && slices.Contains(pids, holder.PID) &&",
+		"(agent != \"\" || turns.ByGit(pids[:i]))",
+		"turns.ByGit(pids[:i])",
 		"./cmd/lopen", "TestAnAgentOfATurnIsRefused",
 	},
 	{
@@ -192,6 +192,12 @@ var ofGuards = []mutant{
 		"if !info.IsDir() {",
 		"if false {",
 		"./writer/private", "TestKeepTakesFoldersOnly",
+	},
+	{
+		"store: two that keep a folder private at once", "writer/private/private.go",
+		"for again := true; ; again = false {",
+		"for again := false; ; again = false {",
+		"./writer/private", "TestKeepOutlivesASweep",
 	},
 	{
 		"store: what is private costs no write", "writer/private/private.go",
@@ -288,6 +294,12 @@ var ofGuards = []mutant{
 		"{ return h.Checks[module] }",
 		"{\n\tif !h.Same(h.Kept) {\n\t\treturn \"\"\n\t}\n\treturn h.Checks[module]\n}",
 		"./cmd/lopen/internal/trust", "TestPlace",
+	},
+	{
+		"gate: what a person has events started by is the person's", "cmd/lopen/gate.go",
+		"(agent != \"\" || turns.ByGit(pids[:i]))",
+		"true",
+		"./cmd/lopen", "TestScripts/on-event",
 	},
 	{
 		"gate: what git starts for a run is inside of it", "cmd/lopen/gate.go",

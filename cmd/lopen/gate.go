@@ -186,8 +186,8 @@ func (a *app) lookAbove() (all []enclosing) {
 	return all
 }
 
-// heldAbove returns the runs and the turns in a project whose sessions one of the processes holds: that of a run, above a hook of
-// git that it started, or the agent of a turn.
+// heldAbove returns the runs and the turns in a project whose sessions one of the processes holds: that of a run, above a git
+// that it started and what a hook of that calls, or the agent of a turn.
 func (a *app) heldAbove(project string, pids []int) (all []enclosing) {
 	store, err := lifecycle.Open(project, lifecycle.Options{Logger: a.logger, Command: a.invoked})
 	if err != nil {
@@ -208,7 +208,10 @@ func (a *app) heldAbove(project string, pids []int) (all []enclosing) {
 		} else if owner, err := store.Holder(info.ID); err == nil {
 			holder = (*session.Holder)(owner)
 		}
-		if holder != nil && slices.Contains(pids, holder.PID) && (*lifecycle.Owner)(holder).Alive() {
+		if holder == nil {
+			continue
+		}
+		if i := slices.Index(pids, holder.PID); i >= 0 && (agent != "" || turns.ByGit(pids[:i])) && (*lifecycle.Owner)(holder).Alive() {
 			all = append(all, enclosing{store.Path(), info.ID.String(), agent})
 		}
 	}

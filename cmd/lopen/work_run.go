@@ -29,11 +29,11 @@ func (m *member) run(ctx context.Context, w *workCall, c *crew) {
 			p.Warn("%v\n%s", m.err, debug.Stack())
 		}
 	}()
-	m.sayTicked(w, p)
 	r := w.run
 	if r.base, m.err = w.base(ctx, m); m.err != nil {
 		return
 	}
+	m.sayTicked(w, p)
 	r.app, r.module, r.crew, r.pane = p.streams(w.app), m.module, c, p
 	m.err = r.run(ctx)
 	m.ran = r.ran

@@ -31,10 +31,15 @@ func Keep(dir writer.FS, name string) error {
 		return err
 	}
 	name = path.Join(name, gitignore)
-	if data, err := writer.ReadFile(dir, name, int64(len(all))); err == nil && string(data) == all {
-		return nil
+	for again := true; ; again = false {
+		if data, err := writer.ReadFile(dir, name, int64(len(all))); err == nil && string(data) == all {
+			return nil
+		}
+		err := writer.ReplaceFile(dir, name, []byte(all), filePerm)
+		if !again || !errors.Is(err, fs.ErrNotExist) { // else whoever owns the folder took the temporary file for left behind
+			return err
+		}
 	}
-	return writer.ReplaceFile(dir, name, []byte(all), filePerm)
 }
 
 // Offer has git ignore all that is in a folder that has no .gitignore. One that is there stays, whatever is in it.

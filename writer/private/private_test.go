@@ -102,3 +102,26 @@ func TestIgnore(t *testing.T) {
 		})
 	}
 }
+
+// A swept is a folder whose owner takes a temporary file for one that was left behind, once.
+type swept struct {
+	writer.FS
+	times int
+}
+
+func (s *swept) Rename(from, to string) error {
+	if s.times++; s.times == 1 {
+		_ = s.FS.Remove(from)
+	}
+	return s.FS.Rename(from, to)
+}
+
+// TestKeepOutlivesASweep: two runs begin at once, and one of them opens the folder that the other one keeps private.
+func TestKeepOutlivesASweep(t *testing.T) {
+	t.Parallel()
+	fsys, dir := open(t)
+	s := &swept{FS: fsys}
+	require.NoError(t, private.Make(s, "a"))
+	require.Equal(t, "*\n", read(t, dir, "a", ".gitignore"))
+	require.Equal(t, 2, s.times)
+}

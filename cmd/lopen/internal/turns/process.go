@@ -42,3 +42,11 @@ func Above() (pids []int) {
 	}
 	return pids
 }
+
+// ByGit reports whether git is among some processes.
+func ByGit(pids []int) bool {
+	return slices.ContainsFunc(pids, func(pid int) bool {
+		_, name := parent(pid)
+		return strings.TrimSuffix(strings.ToLower(name), ".exe") == "git"
+	})
+}
