@@ -177,8 +177,8 @@ var ofGuards = []mutant{
 	},
 	{
 		"store: each folder has an ignore file of its own", "writer/private/private.go",
-		"\treturn writer.ReplaceFile(dir, name, []byte(all), filePerm)\n",
-		"\treturn nil\n",
+		"err := writer.ReplaceFile(dir, name, []byte(all), filePerm)",
+		"err := error(nil)",
 		"./lifecycle", "TestPrivateFolders",
 	},
 	{

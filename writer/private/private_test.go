@@ -111,7 +111,7 @@ type swept struct {
 
 func (s *swept) Rename(from, to string) error {
 	if s.times++; s.times == 1 {
-		_ = s.FS.Remove(from)
+		_ = s.Remove(from)
 	}
 	return s.FS.Rename(from, to)
 }
