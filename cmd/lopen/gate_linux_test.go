@@ -125,6 +125,7 @@ func TestAnAgentOfATurnIsRefused(t *testing.T) {
 	hook("UserPromptSubmit")
 	g.sh("unset CLAUDE_PROJECT_DIR\n" + calls())
 	g.sh("mv .lopen ../x; cd /; ! lopen config set max_cost 5 && ! lopen trust revoke --all; mv \"$OLDPWD/../x\" \"$OLDPWD/.lopen\"")
+	g.sh("! XDG_STATE_HOME=$PWD/../state lopen plan tick m one") // nor where it moves the notes of its turn away
 	g.requireAllRefused()
 	require.Contains(t, g.elsewhere("lopen config set max_cost 3 && lopen plan add m three 2>&1"), "three", "a person's change from elsewhere counts")
 	hook("Stop")
