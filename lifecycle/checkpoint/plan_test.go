@@ -21,7 +21,7 @@ var (
 
 func TestStories(t *testing.T) {
 	t.Parallel()
-	for _, c := range stories {
+	for _, c := range slices.Concat(stories, rewoundStories) {
 		for i, opts := range []RewindOptions{all, contested, force} {
 			want := c.want
 			if i > 0 && c.shared != nil {

@@ -298,20 +298,11 @@ func read(path string) (record, error) {
 	return r, nil
 }
 
-// Replace writes a file of the user's own state as a whole, with mode 0600. After a power cut what
-// was written may be forgotten, which costs a question; half of it is never read.
+// Replace writes a file of the user's own state as a whole and durably, with mode 0600: half of it is never read.
 func Replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	dir, err := writer.OpenFS(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("write "+path+": %w", err)
+		return err
 	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("write "+path+": %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	return nil
+	return errors.Join(writer.ReplaceFile(dir, filepath.Base(path), data, 0o600), dir.Close())
 }
