@@ -3,7 +3,7 @@
 // and [AppendFile] are for a file that the user named by its path.
 //
 // The package opens only regular files and folders, and no open blocks: a FIFO, a socket or
-// a device fails at once. Every read is bounded.
+// a device fails at once. Every read is bounded. [Text] decodes UTF-16.
 //
 // # Concurrency
 //
