@@ -436,6 +436,9 @@ func changeTo(path string, is *files.Fingerprint) files.Change {
 // with the reason [checkpoint.Manual]. Its entry names no session and no task, so that it is on no session's line:
 // any session may go back to its files, and goes on without it.
 func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, err error) {
+	if !s.saves() {
+		return &checkpoint.Entry{Meta: checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual}}, nil
+	}
 	cps, err := s.makeCheckpoints(nil)
 	if err != nil {
 		return nil, err

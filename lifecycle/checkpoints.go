@@ -73,7 +73,10 @@ func (s *Store) openTree(w *session.Worktree) (dir writer.FS, err error) {
 func (s *Store) Checkpoints(w *session.Worktree) (*Checkpoints, error) {
 	c := &Checkpoints{root: s.root()}
 	for _, name := range checkpointDirs {
-		dir, err := writer.OpenDir(s.root(), name)
+		dir, err := s.root(), error(nil)
+		if s.saves() {
+			dir, err = writer.OpenDir(s.root(), name)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("the project has no checkpoints: %w", ErrNotFound)
 		}
@@ -115,6 +118,9 @@ func (s *Store) repository(w *session.Worktree) func(ctx context.Context, path s
 // tree.
 func (s *Store) makeCheckpoints(w *session.Worktree) (*Checkpoints, error) {
 	for _, name := range append(slices.Clone(checkpointDirs), movedDir) {
+		if !s.saves() {
+			break
+		}
 		if err := private.Make(s.root(), name); err != nil {
 			return nil, err
 		}
@@ -299,7 +305,7 @@ func (s *Session) LostCheckpoint() bool {
 // newest checkpoint. The caller holds mu.
 func (s *Session) openCheckpoints() error {
 	k := &s.files
-	if k.store != nil && k.store.at(s.store.root()) {
+	if k.store != nil && (!s.store.saves() || k.store.at(s.store.root())) {
 		return nil
 	}
 	if k.store != nil { // its folders were removed: a new chain begins
@@ -386,6 +392,10 @@ func (s *Session) closeCheckpoints(ctx context.Context) error {
 func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
+	if !s.store.saves() {
+		changes, err := s.look(ctx)
+		return &checkpoint.Entry{Meta: checkpoint.Meta{Session: s.id.String(), At: s.store.opts.Now().UTC(), Reason: why, Task: task}}, changes, err
+	}
 	err := s.recall()
 	var e *checkpoint.Entry
 	if err == nil {

@@ -163,7 +163,8 @@ func checkModules(p *place) {
 }
 
 func checkMessages(p *place) {
-	sess := p.create(p.open(), "auth")
+	store := p.open()
+	sess := p.create(store, "auth")
 	require.Empty(p, p.read(sess.Messages()))
 	var want []string
 	for i := range 50 {
@@ -194,6 +195,11 @@ func checkMessages(p *place) {
 		require.ErrorIs(p, sess.AppendEvent(strictjson.Value(event)), lifecycle.ErrInvalid, "%q", event)
 	}
 	require.Len(p, p.read(sess.Messages()), len(want)+1, "what was refused is not there")
+
+	require.Equal(p, want[:8], p.read(store.MessagesUpTo(sess.ID(), "m7")), "that one is the last")
+	for _, err := range store.MessagesUpTo(sess.ID(), "m99") {
+		require.ErrorIs(p, err, lifecycle.ErrNotFound)
+	}
 }
 
 // checkUnknown: what is not there is not found, by whatever name.

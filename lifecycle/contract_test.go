@@ -70,7 +70,7 @@ func TestContractInMemory(t *testing.T) {
 // A loop does not know whether its session is saved.
 func TestContractOfAnUnsavedSession(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"save", "update", "burst", "close", "contexts", "ids", "modules"} {
+	for _, name := range []string{"save", "update", "burst", "close", "contexts", "ids", "modules", "unknown"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one, err := lifecycle.OpenUnsaved(t.TempDir(), lifecycle.Options{})

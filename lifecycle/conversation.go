@@ -145,23 +145,42 @@ func (s *Session) closeCalls(open []string) error {
 // memory at a time. An error that wraps [folder.ErrDamaged] marks a place where some are
 // lost; the iteration continues behind it. It takes no lock.
 func (s *Store) Messages(id session.ID) iter.Seq2[session.Message, error] {
-	return mapped(s.appended(id, false), func(a *folder.Appended) session.Message { return a.Message })
+	return mapped(s.appended(id, "", false), messageOf)
 }
+
+// MessagesUpTo is Messages up to the message with the UUID last, which is the last one. If there
+// is no such message, it yields one error, which wraps ErrNotFound.
+func (s *Store) MessagesUpTo(id session.ID, last string) iter.Seq2[session.Message, error] {
+	return mapped(s.appended(id, last, false), messageOf)
+}
+
+func messageOf(a *folder.Appended) session.Message { return a.Message }
 
 // Messages yields the durable messages of the session. These are at least the ones that
 // were appended before the last successful Sync.
 func (s *Session) Messages() iter.Seq2[session.Message, error] { return s.store.Messages(s.id) }
 
-// appended yields a session's messages or, with events set, the events of its transcript.
-func (s *Store) appended(id session.ID, events bool) iter.Seq2[folder.Appended, error] {
+// appended yields a session's messages up to the one with the UUID last, or all for "". With
+// events set it yields the events of its transcript.
+func (s *Store) appended(id session.ID, last string, events bool) iter.Seq2[folder.Appended, error] {
 	return func(yield func(folder.Appended, error) bool) {
+		if !s.saves() && last == "" {
+			return
+		}
 		ld, err := s.readWhole(id)
 		if err != nil {
 			yield(folder.Appended{}, err)
 			return
 		}
 		defer ld.Dir.Close()
-		folder.ReadAppended(ld.Dir, ld.At, events)(yield)
+		at := ld.At
+		if last != "" {
+			if at, err = folder.FindMessage(ld.Dir, at, last); err != nil {
+				yield(folder.Appended{}, fmt.Errorf("messages of session %s: %w", id, err))
+				return
+			}
+		}
+		folder.ReadAppended(ld.Dir, at, events)(yield)
 	}
 }
 
@@ -178,13 +197,16 @@ func mapped[T any](all iter.Seq2[folder.Appended, error], of func(*folder.Append
 // Transcript yields the durable events of a session as JSON objects, in order. Errors are
 // those of Messages.
 func (s *Store) Transcript(id session.ID) iter.Seq2[strictjson.Value, error] {
-	return mapped(s.appended(id, true), func(a *folder.Appended) strictjson.Value { return a.Object })
+	return mapped(s.appended(id, "", true), func(a *folder.Appended) strictjson.Value { return a.Object })
 }
 
 // Output begins to store what an attempt prints, redacted, in the session's folder. The
 // output is not part of the State: no commit waits for it, and its errors do not pause the
 // session. The caller closes the Writer.
 func (s *Session) Output(iteration int, a output.Attempt) (*output.Writer, error) {
+	if !s.store.saves() {
+		return output.Discard(s.redact), nil
+	}
 	name := s.path(output.Dir)
 	root := s.store.root()
 	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -229,6 +251,9 @@ func (s *Store) awaitOutputs(ctx context.Context) {
 // Outputs returns the attempts of a session that have output, the oldest first. It takes no
 // lock. The error wraps ErrNotFound if there is no such session.
 func (s *Store) Outputs(id session.ID) ([]output.Stored, error) {
+	if !s.saves() {
+		return nil, nil
+	}
 	dir, err := s.outputDir(id)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

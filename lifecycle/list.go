@@ -197,6 +197,9 @@ func (s *Store) Read(id session.ID) (*session.State, uint64, error) {
 // snapshot and applies the records after it. The error wraps ErrNotFound if the session has
 // no such record, and ErrCorrupt if a record that is needed is damaged or gone.
 func (s *Store) ReadAt(id session.ID, seq uint64) (*session.State, error) {
+	if !s.saves() {
+		return nil, fmt.Errorf("read session %s at %d: %w", id, seq, ErrNotFound)
+	}
 	return within(s, "read", id, func(dir writer.FS) (*session.State, error) {
 		st, _, err := folder.StateAt(dir, id, seq)
 		if err != nil {

@@ -289,8 +289,11 @@ func (s *Store) sessionDir(id session.ID) (writer.FS, error) {
 }
 
 // within calls fn with the folder of a session. what names the operation in an error of
-// opening the folder.
+// opening the folder. In an unsaved store it returns none: its sessions have no log.
 func within[T any](s *Store, what string, id session.ID, fn func(dir writer.FS) (T, error)) (none T, err error) {
+	if !s.saves() {
+		return none, nil
+	}
 	dir, err := s.sessionDir(id)
 	if err != nil {
 		return none, fmt.Errorf("%s session %s: %w", what, id, err)
@@ -409,11 +412,12 @@ const beforeUnsaved = 1_000_000_000
 // read-only disk.
 //
 // The State and the pauses of a session work as with files. But no session is found again:
-// Open, Latest and Fork return ErrNotFound, even for an open session, and so does reading
-// its messages. Append, AppendEvent and Record check what they accept and drop it. Look
-// compares the project's files with what the same session saw before. Calls that write a
-// file of the store fail with errors.ErrUnsupported: a checkpoint, a plan, output, the lock
-// of a module. IDs begin with the counter 1,000,000,001.
+// Open, Read, Latest, Fork and Delete return ErrNotFound, even for an open session. Append,
+// AppendEvent and Record check what they accept and drop it. Output and Checkpoint drop what
+// they are given: messages, log, outputs and checkpoints are empty, and the entry that
+// Checkpoint returns has no ID. Checkpoint and Look compare the project's files with what the
+// same session saw before. Calls that write a plan or take the lock of a module fail with
+// errors.ErrUnsupported. IDs begin with the counter 1,000,000,001.
 func OpenUnsaved(project string, opts Options) (*Store, error) {
 	pfs, err := writer.OpenFS(project)
 	if err != nil {

@@ -152,6 +152,9 @@ func (s *Store) DeleteCompleted(ctx context.Context, id session.ID) (int64, erro
 }
 
 func (s *Store) remove(ctx context.Context, id session.ID, judge func(lease *writer.Lock) error) (int64, error) {
+	if !s.saves() {
+		return 0, fmt.Errorf("delete session %s: %w", id, ErrNotFound)
+	}
 	lock, err := s.lockCleared(ctx)
 	if err != nil {
 		return 0, err

@@ -25,14 +25,15 @@ func newSessionShow(a *app) *cobra.Command {
 	var format string
 	var at uint64
 	var messages, full, inFleet bool
+	var last string
 	cmd := a.jsonFlags(&cobra.Command{
 		Use:   "show [ID]",
 		Short: "Show a session: its tasks, their states, what they cost",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.readSessionIn(cmd.Context(), inFleet, args, func(store *lifecycle.Store, id session.ID) (err error) {
-				if messages || full {
-					return a.showMessages(store, id, full)
+				if messages || full || last != "" {
+					return a.showMessages(store, id, last, full)
 				}
 				owner, holderErr := store.Holder(id) // before the State: a run that ends in between has paused it
 				st, seq, err := a.readState(store, id)
@@ -64,9 +65,12 @@ func newSessionShow(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "`md|json|yaml` in place of the usual text")
 	cmd.Flags().BoolVar(&messages, "messages", false, "the conversation instead, as Markdown; each call of a tool is a line")
 	cmd.Flags().BoolVar(&full, "full", false, "with --messages: all of what tools were given and answered")
+	cmd.Flags().StringVar(&last, "message", "", "with --messages: up to the one with this `UUID`")
 	cmd.Flags().Uint64Var(&at, "at", 0, "as it was at record `SEQ` of its log")
 	cmd.MarkFlagsMutuallyExclusive("messages", "at")
 	cmd.MarkFlagsMutuallyExclusive("messages", "format")
+	cmd.MarkFlagsMutuallyExclusive("message", "at")
+	cmd.MarkFlagsMutuallyExclusive("message", "format")
 	return cmd
 }
 

@@ -90,6 +90,12 @@ func Begin(dir writer.FS, r *redact.Redactor, iteration int, a Attempt) (*Writer
 	return nil, errors.Join(fmt.Errorf("keep output: %w", err), dir.Close())
 }
 
+// Discard returns a Writer that stores nothing. Its Close returns nil.
+func Discard(r *redact.Redactor) *Writer { return &Writer{redact: r, err: errDiscarded} }
+
+// errDiscarded keeps a Writer without files from writing.
+var errDiscarded = errors.New("nothing is stored")
+
 // begin makes the files of the Writer's name. fs.ErrExist says that it is taken.
 func (w *Writer) begin(a Attempt) (err error) {
 	if w.meta, err = create(w.dir, w.name+metaEnd); err != nil {
