@@ -31,6 +31,8 @@ func TestMutantsCompile(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
+	mutants, err := load(rows)
+	require.NoError(t, err)
 	var folders []string
 	compiled := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return filepath.Ext(m.file) != ".go" })
 	for _, m := range compiled {

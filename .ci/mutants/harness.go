@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,25 +18,33 @@ import (
 // A harness runs the tests of one module.
 type harness struct {
 	root  string        // of the module, absolute
-	limit time.Duration // of one run of go test
-	jobs  int           // runs at once; each has an overlay of its own
-	// goTest runs the tests of a package that pattern picks, with an overlay unless
-	// that is "", and returns the output of go test -v.
-	goTest func(pkg, pattern, overlay string) (output string, err error)
+	dir   string        // for what it builds
+	limit time.Duration // of one run of tests
+	jobs  int           // runs at once
+	// build makes the binary of a package's tests, with an overlay, and returns what
+	// the compiler said.
+	build func(pkg, overlay, binary string) (output string, err error)
+	// test runs the tests of a binary that pattern picks, in the folder of pkg, and
+	// returns its output with -test.v.
+	test func(pkg, binary, pattern string) (output string, err error)
 
-	mu  sync.Mutex
-	out io.Writer // guarded by mu
+	mu     sync.Mutex
+	out    io.Writer // guarded by mu
+	missed []string  // likewise
 }
 
-// command is the goTest of a real module. vet is off: a mutant may leave code that
-// vet refuses.
-func (h *harness) command(pkg, pattern, overlay string) (string, error) {
-	args := []string{"test", "-count=1", "-v", "-vet=off", "-timeout=" + h.limit.String(), "-run", pattern}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	cmd := exec.Command("go", append(args, pkg)...)
+// goBuild is the build of a real module. vet is off: a mutant may leave code that it refuses.
+func (h *harness) goBuild(pkg, overlay, binary string) (string, error) {
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, pkg)
 	cmd.Dir = h.root
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// goTest is the test of a real module.
+func (h *harness) goTest(pkg, binary, pattern string) (string, error) {
+	cmd := exec.Command(binary, "-test.v", "-test.paniconexit0", "-test.timeout="+h.limit.String(), "-test.run", pattern)
+	cmd.Dir = filepath.Join(h.root, pkg)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -48,68 +58,72 @@ func pattern(tests ...string) string {
 	return strings.Join(all, "|")
 }
 
-// run runs the control and then the mutants whose name holds only. It returns an
-// error unless there are some and each is caught.
+// run runs the mutants whose name holds only, package by package, each package's control
+// first. It returns an error unless there are some and each is caught.
 func (h *harness) run(all []mutant, only string) error {
 	picked := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.what, only) })
 	if len(picked) == 0 {
 		return fmt.Errorf("select mutants: no name holds %q", only)
 	}
 	begun := time.Now()
-	if err := h.control(picked); err != nil {
+	files, woven := weave(h.root, picked)
+	overlay, err := h.overlay("woven", files)
+	if err != nil {
 		return err
 	}
-	h.printf("control: the tests pass without a mutant %37.1fs\n", time.Since(begun).Seconds())
-	var missed []string
-	var group errgroup.Group
-	group.SetLimit(h.jobs)
-	for _, m := range picked {
-		group.Go(func() error {
-			begun := time.Now()
-			is, why := h.try(m)
-			h.printf("%-55s %-10s by %s %.1fs\n", m.what, is, m.test, time.Since(begun).Seconds())
-			if is == caught {
-				return nil
-			}
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			missed = append(missed, fmt.Sprintf("%s: %s", m.what, is))
-			if is != survived {
-				fmt.Fprintln(h.out, why)
-			}
-			return nil
-		})
+	var packages []string
+	numbers := map[string][]int{}
+	for i, m := range picked {
+		if numbers[m.pkg] == nil {
+			packages = append(packages, m.pkg)
+		}
+		numbers[m.pkg] = append(numbers[m.pkg], i+1)
 	}
-	_ = group.Wait()
-	if len(missed) > 0 {
-		slices.Sort(missed)
-		return fmt.Errorf("%d of %d mutants were not caught:\n%s", len(missed), len(picked), strings.Join(missed, "\n"))
+	for _, pkg := range packages {
+		if err := h.inPackage(pkg, overlay, picked, numbers[pkg], woven); err != nil {
+			return err
+		}
+	}
+	if len(h.missed) > 0 {
+		slices.Sort(h.missed)
+		return fmt.Errorf("%d of %d mutants were not caught:\n%s", len(h.missed), len(picked), strings.Join(h.missed, "\n"))
 	}
 	h.printf("%d mutants, all caught, in %.0fs\n", len(picked), time.Since(begun).Seconds())
 	return nil
 }
 
-// control requires that every test that a mutant names runs and passes without one.
-func (h *harness) control(picked []mutant) error {
-	tests := map[string][]string{}
-	for _, m := range picked {
-		if !slices.Contains(tests[m.pkg], m.test) {
-			tests[m.pkg] = append(tests[m.pkg], m.test)
-		}
+// inPackage runs the control of a package's tests and then their mutants.
+func (h *harness) inPackage(pkg, overlay string, all []mutant, numbers []int, woven map[int]bool) error {
+	begun := time.Now()
+	binary := filepath.Join(h.dir, "off.test")
+	if output, err := h.build(pkg, overlay, binary); err != nil {
+		return fmt.Errorf("build the tests of %s with all mutants off: %w\n%s", pkg, err, output)
 	}
+	var tests []string
+	for _, n := range numbers {
+		tests = append(tests, all[n-1].test)
+	}
+	slices.Sort(tests)
+	output, _ := h.test(pkg, binary, pattern(slices.Compact(tests)...))
+	passes := results(output)
+	h.printf("%s: built, and its control run, in %.1fs\n", pkg, time.Since(begun).Seconds())
 	var group errgroup.Group
 	group.SetLimit(h.jobs)
-	for pkg, names := range tests {
+	for _, n := range numbers {
 		group.Go(func() error {
-			output, err := h.goTest(pkg, pattern(names...), "")
-			if err != nil {
-				return fmt.Errorf("run control: %s fails without a mutant: %w\n%s", pkg, err, tail(output))
+			begun, m := time.Now(), all[n-1]
+			is, why := noControl, tail(output)
+			if passes[m.test] == "PASS" {
+				is, why = h.try(m, n, binary, woven[n])
 			}
-			is := results(output)
-			for _, name := range names {
-				if is[name] != "PASS" {
-					return fmt.Errorf("run control: %s of %s does not pass without a mutant: %s", name, pkg, notPassed(is[name]))
-				}
+			if is == caught {
+				why = ""
+			}
+			h.printf("%-55s %-10s by %s %.1fs\n%s", m.what, is, m.test, time.Since(begun).Seconds(), why)
+			if is != caught {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.missed = append(h.missed, fmt.Sprintf("%s: %s", m.what, is))
 			}
 			return nil
 		})
@@ -117,27 +131,59 @@ func (h *harness) control(picked []mutant) error {
 	return group.Wait()
 }
 
-func notPassed(verdict string) string {
-	if verdict == "" {
-		return "there is no such test"
+// try runs a mutant's test on the mutant, in a build of its own unless it is woven in, and
+// returns the end of what that printed.
+func (h *harness) try(m mutant, n int, binary string, woven bool) (is outcome, why string) {
+	with := filepath.Join(h.dir, fmt.Sprintf("%d.test", n))
+	defer os.Remove(with)
+	if woven {
+		off, err := os.ReadFile(binary)
+		if err == nil {
+			err = os.WriteFile(with, switchOn(off, n), 0o700)
+		}
+		if err != nil {
+			return noBuild, err.Error() + "\n"
+		}
+	} else if output, err := h.buildOne(m, n, with); err != nil {
+		return noBuild, err.Error() + "\n" + output
 	}
-	return "go test says " + verdict
+	output, err := h.test(m.pkg, with, pattern(m.test))
+	return judge(m.test, output, err), tail(output)
 }
 
-// try runs a mutant's test on the mutant. why tells more of an outcome that is
-// neither caught nor survived.
-func (h *harness) try(m mutant) (is outcome, why string) {
-	dir, err := os.MkdirTemp("", "mutant-")
+// buildOne makes the binary of a mutant alone.
+func (h *harness) buildOne(m mutant, n int, binary string) (output string, err error) {
+	changed, err := m.changed(h.root)
 	if err != nil {
-		return noBuild, err.Error()
+		return "", err
 	}
-	defer os.RemoveAll(dir)
-	overlay, err := m.overlay(h.root, dir)
+	overlay, err := h.overlay(fmt.Sprint(n), map[string]string{m.file: changed})
 	if err != nil {
-		return noBuild, err.Error()
+		return "", err
 	}
-	output, err := h.goTest(m.pkg, pattern(m.test), overlay)
-	return judge(m.test, output, err), tail(output)
+	return h.build(m.pkg, overlay, binary)
+}
+
+// overlay writes files, by path below root, into a folder of that name, and returns the path
+// of the file for -overlay.
+func (h *harness) overlay(name string, files map[string]string) (string, error) {
+	dir := filepath.Join(h.dir, name)
+	replace := map[string]string{}
+	for name, text := range files {
+		at := filepath.Join(dir, name)
+		replace[filepath.Join(h.root, name)] = at
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			return "", err
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	return dir + ".json", os.WriteFile(dir+".json", data, 0o600)
 }
 
 func (h *harness) printf(format string, args ...any) {

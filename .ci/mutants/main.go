@@ -1,3 +1,16 @@
+// Command mutants takes the safety mechanisms out, one at a time, and requires
+// that a test notices. Each mutant is an edit of one source file, laid over the
+// build with -overlay: the tree stays as it is. The mutants are data, in rows.
+//
+// A mutant names the one test that must notice it, and only that test runs. A build
+// of a package's tests has all mutants of functions, each of them off; a run is a copy
+// of that binary in which one is on. So all take minutes, and a build for each would
+// take hours (Untch, Offutt and Harrold, "Mutation Analysis Using Mutant Schemata", 1993).
+//
+// A control runs first: every named test must pass with all mutants off, else its
+// failure would prove nothing. Only a test that fails counts as notice; a mutant that
+// hangs its test, that does not build or that ends the test binary without a verdict
+// fails the run as one that survives does.
 package main
 
 import (
@@ -19,11 +32,20 @@ func main() {
 }
 
 func mutate(only string, jobs int) error {
+	all, err := load(rows)
+	if err != nil {
+		return err
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	h := &harness{root: root, limit: 2 * time.Minute, jobs: jobs, out: os.Stdout}
-	h.goTest = h.command
-	return h.run(mutants, only)
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	h := &harness{root: root, dir: dir, limit: 2 * time.Minute, jobs: jobs, out: os.Stdout}
+	h.build, h.test = h.goBuild, h.goTest
+	return h.run(all, only)
 }

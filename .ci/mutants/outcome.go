@@ -13,16 +13,16 @@ const (
 	survived  outcome = "SURVIVED"
 	timedOut  outcome = "TIMED OUT"  // a test that hangs says nothing about the mechanism
 	noBuild   outcome = "NO BUILD"   // the mutant does not compile, or cannot be made
+	noControl outcome = "NO CONTROL" // the test does not pass without it
 	noVerdict outcome = "NO VERDICT" // the test did not run, or the binary ended before it said anything
 )
 
 var (
 	verdicts = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): (\S+)`)
-	hung     = regexp.MustCompile(`(?m)^panic: test timed out after |^\*\*\* Test killed with `)
-	unbuilt  = regexp.MustCompile(`(?m)^FAIL\t.* \[(build|setup) failed\]$`)
+	hung     = regexp.MustCompile(`(?m)^panic: test timed out after `)
 )
 
-// results are the verdicts that go test -v printed, by test.
+// results are the verdicts that a test binary printed, by test.
 func results(output string) map[string]string {
 	all := map[string]string{}
 	for _, m := range verdicts.FindAllStringSubmatch(output, -1) {
@@ -31,12 +31,10 @@ func results(output string) map[string]string {
 	return all
 }
 
-// judge says what became of a mutant from the output of go test -v and its error.
+// judge says what became of a mutant from the output of its test and the error of the binary.
 func judge(test, output string, err error) outcome {
 	is := results(output)[test]
 	switch {
-	case unbuilt.MatchString(output):
-		return noBuild
 	case hung.MatchString(output):
 		return timedOut
 	case err != nil && is == "FAIL":
@@ -51,5 +49,5 @@ func judge(test, output string, err error) outcome {
 func tail(output string) string {
 	const most = 12
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n") + "\n"
 }
