@@ -2,192 +2,164 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
+// An outcome is what became of a mutant. Only caught is a success.
+type outcome string
+
+const (
+	caught    outcome = "caught"
+	survived  outcome = "SURVIVED"
+	timedOut  outcome = "TIMED OUT"  // a test that hangs says nothing about the mechanism
+	noBuild   outcome = "NO BUILD"   // the mutant does not compile, or cannot be made
+	noControl outcome = "NO CONTROL" // the test does not pass without it
+	noVerdict outcome = "NO VERDICT" // the test did not run, or the binary ended before it said anything
+)
+
 // A harness runs the tests of one module.
 type harness struct {
-	root  string        // of the module, absolute
-	dir   string        // for what it builds
-	limit time.Duration // of one run of tests
-	jobs  int           // runs at once
-	// build makes the binary of a package's tests, with an overlay, and returns what
-	// the compiler said.
-	build func(pkg, overlay, binary string) (output string, err error)
-	// test runs the tests of a binary that pattern picks, in the folder of pkg, and
-	// returns its output with -test.v.
-	test func(pkg, binary, pattern string) (output string, err error)
-
+	root   string // of the module
+	dir    string // for what is built
+	only   string // what the name of a mutant holds
+	jobs   int    // runs at once
+	limit  time.Duration
 	mu     sync.Mutex
 	out    io.Writer // guarded by mu
 	missed []string  // likewise
 }
 
-// goBuild is the build of a real module. vet is off: a mutant may leave code that it refuses.
-func (h *harness) goBuild(pkg, overlay, binary string) (string, error) {
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, pkg)
-	cmd.Dir = h.root
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// goTest is the test of a real module.
-func (h *harness) goTest(pkg, binary, pattern string) (string, error) {
-	cmd := exec.Command(binary, "-test.v", "-test.paniconexit0", "-test.timeout="+h.limit.String(), "-test.run", pattern)
-	cmd.Dir = filepath.Join(h.root, pkg)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// pattern is the -run pattern of tests, and of no others.
-func pattern(tests ...string) string {
-	all := make([]string, len(tests))
-	for i, test := range tests {
-		all[i] = "^" + strings.ReplaceAll(test, "/", "$/^") + "$"
+// run runs the mutants whose names hold only. It returns an error unless there are some and
+// each is caught.
+func (h *harness) run(all []mutant) (err error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.what, h.only) })
+	if len(all) == 0 {
+		return fmt.Errorf("select mutants: no name holds %q", h.only)
 	}
-	return strings.Join(all, "|")
-}
-
-// run runs the mutants whose name holds only, package by package, each package's control
-// first. It returns an error unless there are some and each is caught.
-func (h *harness) run(all []mutant, only string) error {
-	picked := slices.DeleteFunc(slices.Clone(all), func(m mutant) bool { return !strings.Contains(m.what, only) })
-	if len(picked) == 0 {
-		return fmt.Errorf("select mutants: no name holds %q", only)
-	}
-	begun := time.Now()
-	files, woven := weave(h.root, picked)
-	overlay, err := h.overlay("woven", files)
-	if err != nil {
+	if h.dir, err = os.MkdirTemp("", "mutants-"); err != nil {
 		return err
 	}
-	var packages []string
-	numbers := map[string][]int{}
-	for i, m := range picked {
-		if numbers[m.pkg] == nil {
-			packages = append(packages, m.pkg)
-		}
-		numbers[m.pkg] = append(numbers[m.pkg], i+1)
+	defer os.RemoveAll(h.dir)
+	files, woven := weave(h.root, all)
+	byPackage := map[string][]string{}
+	for _, m := range all {
+		byPackage[m.pkg] = append(byPackage[m.pkg], m.test)
 	}
-	for _, pkg := range packages {
-		if err := h.inPackage(pkg, overlay, picked, numbers[pkg], woven); err != nil {
-			return err
+	for pkg, tests := range byPackage {
+		begun := time.Now()
+		off := filepath.Join(h.dir, "off.test")
+		if err := h.build(pkg, off, files); err != nil {
+			return fmt.Errorf("build the tests of %s with all mutants off: %w", pkg, err)
 		}
+		control, _ := h.test(pkg, off, tests...)
+		fmt.Fprintf(h.out, "%s: built, and its control run, in %.1fs\n", pkg, time.Since(begun).Seconds())
+		var group errgroup.Group
+		group.SetLimit(h.jobs)
+		for i, m := range all {
+			if m.pkg == pkg {
+				group.Go(func() error { h.try(m, i+1, woven[i+1], off, control); return nil })
+			}
+		}
+		_ = group.Wait()
 	}
 	if len(h.missed) > 0 {
 		slices.Sort(h.missed)
-		return fmt.Errorf("%d of %d mutants were not caught:\n%s", len(h.missed), len(picked), strings.Join(h.missed, "\n"))
+		return fmt.Errorf("%d of %d mutants were not caught:\n%s", len(h.missed), len(all), strings.Join(h.missed, "\n"))
 	}
-	h.printf("%d mutants, all caught, in %.0fs\n", len(picked), time.Since(begun).Seconds())
+	fmt.Fprintf(h.out, "%d mutants, all caught\n", len(all))
 	return nil
 }
 
-// inPackage runs the control of a package's tests and then their mutants.
-func (h *harness) inPackage(pkg, overlay string, all []mutant, numbers []int, woven map[int]bool) error {
+// try tells what becomes of a mutant. control is the output of the tests without one, whose
+// binary is off; where it is woven into that, a copy of it is run, else a build of its own.
+func (h *harness) try(m mutant, n int, woven bool, off, control string) {
 	begun := time.Now()
-	binary := filepath.Join(h.dir, "off.test")
-	if output, err := h.build(pkg, overlay, binary); err != nil {
-		return fmt.Errorf("build the tests of %s with all mutants off: %w\n%s", pkg, err, output)
-	}
-	var tests []string
-	for _, n := range numbers {
-		tests = append(tests, all[n-1].test)
-	}
-	slices.Sort(tests)
-	output, _ := h.test(pkg, binary, pattern(slices.Compact(tests)...))
-	passes := results(output)
-	h.printf("%s: built, and its control run, in %.1fs\n", pkg, time.Since(begun).Seconds())
-	var group errgroup.Group
-	group.SetLimit(h.jobs)
-	for _, n := range numbers {
-		group.Go(func() error {
-			begun, m := time.Now(), all[n-1]
-			is, why := noControl, tail(output)
-			if passes[m.test] == "PASS" {
-				is, why = h.try(m, n, binary, woven[n])
-			}
-			if is == caught {
-				why = ""
-			}
-			h.printf("%-55s %-10s by %s %.1fs\n%s", m.what, is, m.test, time.Since(begun).Seconds(), why)
-			if is != caught {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.missed = append(h.missed, fmt.Sprintf("%s: %s", m.what, is))
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// try runs a mutant's test on the mutant, in a build of its own unless it is woven in, and
-// returns the end of what that printed.
-func (h *harness) try(m mutant, n int, binary string, woven bool) (is outcome, why string) {
-	with := filepath.Join(h.dir, fmt.Sprintf("%d.test", n))
-	defer os.Remove(with)
-	if woven {
-		off, err := os.ReadFile(binary)
-		if err == nil {
-			err = os.WriteFile(with, switchOn(off, n), 0o700)
+	is, said := noControl, control
+	if verdict(m.test, control) == "PASS" {
+		var err error
+		on := filepath.Join(h.dir, fmt.Sprint(n))
+		defer os.Remove(on)
+		if woven {
+			err = switchOn(off, on, n)
+		} else if said, err = m.changed(h.root); err == nil {
+			err = h.build(m.pkg, on, map[string]string{m.file: said})
 		}
 		if err != nil {
-			return noBuild, err.Error() + "\n"
-		}
-	} else if output, err := h.buildOne(m, n, with); err != nil {
-		return noBuild, err.Error() + "\n" + output
-	}
-	output, err := h.test(m.pkg, with, pattern(m.test))
-	return judge(m.test, output, err), tail(output)
-}
-
-// buildOne makes the binary of a mutant alone.
-func (h *harness) buildOne(m mutant, n int, binary string) (output string, err error) {
-	changed, err := m.changed(h.root)
-	if err != nil {
-		return "", err
-	}
-	overlay, err := h.overlay(fmt.Sprint(n), map[string]string{m.file: changed})
-	if err != nil {
-		return "", err
-	}
-	return h.build(m.pkg, overlay, binary)
-}
-
-// overlay writes files, by path below root, into a folder of that name, and returns the path
-// of the file for -overlay.
-func (h *harness) overlay(name string, files map[string]string) (string, error) {
-	dir := filepath.Join(h.dir, name)
-	replace := map[string]string{}
-	for name, text := range files {
-		at := filepath.Join(dir, name)
-		replace[filepath.Join(h.root, name)] = at
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
-			return "", err
+			is, said = noBuild, err.Error()
+		} else {
+			said, err = h.test(m.pkg, on, m.test)
+			is = judge(m.test, said, err)
 		}
 	}
-	data, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	return dir + ".json", os.WriteFile(dir+".json", data, 0o600)
-}
-
-func (h *harness) printf(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fmt.Fprintf(h.out, format, args...)
+	fmt.Fprintf(h.out, "%-55s %-10s by %s %.1fs\n", m.what, is, m.test, time.Since(begun).Seconds())
+	if is != caught {
+		fmt.Fprintln(h.out, said[max(0, len(said)-1000):])
+		h.missed = append(h.missed, fmt.Sprintf("%s: %s", m.what, is))
+	}
+}
+
+// build makes the binary of a package's tests with other files, by path below root. vet is off:
+// a mutant may leave code that it refuses.
+func (h *harness) build(pkg, binary string, files map[string]string) error {
+	dir := binary + ".files"
+	replace, tree := map[string]string{}, fstest.MapFS{}
+	for name, text := range files {
+		replace[filepath.Join(h.root, name)] = filepath.Join(dir, name)
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	data, _ := json.Marshal(map[string]any{"Replace": replace}) // strings alone: it cannot fail
+	tree["overlay.json"] = &fstest.MapFile{Data: data}
+	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, tree)); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, pkg)
+	cmd.Dir = h.root
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, said)
+	}
+	return nil
+}
+
+// test runs tests of a package's binary and no others, and returns the output.
+func (h *harness) test(pkg, binary string, tests ...string) (string, error) {
+	run := "^" + strings.NewReplacer("/", "$/^", "|", "$|^").Replace(strings.Join(tests, "|")) + "$"
+	limit := fmt.Sprint(h.limit * time.Duration(min(len(tests), 5)))
+	cmd := exec.Command(binary, "-test.v", "-test.paniconexit0", "-test.timeout="+limit, "-test.run", run)
+	cmd.Dir = filepath.Join(h.root, pkg)
+	said, err := cmd.CombinedOutput()
+	return string(said), err
+}
+
+// verdict is what the output of a test binary says of a test.
+func verdict(test, output string) string {
+	is := regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL|SKIP): ` + regexp.QuoteMeta(test) + ` \(`).FindStringSubmatch(output)
+	return append(is, "", "")[1]
+}
+
+// judge says what became of a mutant from the output of its test and the error of the binary.
+func judge(test, output string, err error) outcome {
+	switch is := verdict(test, output); {
+	case strings.Contains("\n"+output, "\npanic: test timed out after "):
+		return timedOut
+	case err != nil && is == "FAIL":
+		return caught
+	case err == nil && is == "PASS":
+		return survived
+	}
+	return noVerdict
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/tools/txtar"
@@ -20,12 +21,13 @@ type mutant struct {
 	test     string // that must notice; a subtest as go test prints it
 }
 
-// rows has the mutants: a section of a txtar file each, which names it. Its first line is
-// the file, its second the package and the test; then the lines of from, each behind a
-// "-", and those of to, each behind a "+".
+// rows has the mutants, each in a section of a txtar file that has its name.
 //
 //go:embed rows/*.txtar
 var rows embed.FS
+
+// row matches a mutant: its file, the package and the test, what is replaced and by what.
+var row = regexp.MustCompile(`^(\S+)\n(\S+) (\S+)\n((?:-.*\n)+)((?:\+.*\n)*)$`)
 
 // load returns the mutants of the files in the folder rows of fsys.
 func load(fsys fs.FS) (all []mutant, err error) {
@@ -36,49 +38,26 @@ func load(fsys fs.FS) (all []mutant, err error) {
 			return nil, err
 		}
 		for _, section := range txtar.Parse(data).Files {
-			m, err := row(section.Name, string(section.Data))
-			if err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", name, section.Name, err)
+			is := row.FindStringSubmatch(string(section.Data))
+			if is == nil {
+				return nil, fmt.Errorf("%s: %q is not a file, a package and a test, lines with - and lines with +", name, section.Name)
 			}
-			all = append(all, m)
+			all = append(all, mutant{section.Name, is[1], unsigned(is[4], "-"), unsigned(is[5], "+"), is[2], is[3]})
 		}
 	}
 	return all, err
 }
 
-func row(what, text string) (mutant, error) {
-	m := mutant{what: what}
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	var from, to []string
-	for i, line := range lines {
-		switch {
-		case i == 0:
-			m.file = line
-		case i == 1:
-			m.pkg, m.test, _ = strings.Cut(line, " ")
-		case strings.HasPrefix(line, "-") && to == nil:
-			from = append(from, line[1:])
-		case strings.HasPrefix(line, "+"):
-			to = append(to, line[1:])
-		default:
-			return m, fmt.Errorf("%q is neither a line of what is replaced (-) nor, behind those, of what replaces it (+)", line)
-		}
-	}
-	m.from, m.to = strings.Join(from, "\n"), strings.Join(to, "\n")
-	if m.test == "" || m.from == "" {
-		return m, fmt.Errorf("a row has a file, a package and a test, and what is replaced")
-	}
-	return m, nil
+// unsigned returns lines without the sign at the begin of each.
+func unsigned(lines, sign string) string {
+	return strings.TrimSuffix(strings.ReplaceAll("\n"+lines, "\n"+sign, "\n")[1:], "\n")
 }
 
 // changed is the content of the mutant's file below root with the mutant in it.
 func (m mutant) changed(root string) (string, error) {
 	source, err := os.ReadFile(filepath.Join(root, m.file))
-	if err != nil {
-		return "", err
-	}
-	if n := strings.Count(string(source), m.from); n != 1 {
+	if n := strings.Count(string(source), m.from); err == nil && n != 1 {
 		return "", fmt.Errorf("%s holds what is to be replaced %d times instead of once", m.file, n)
 	}
-	return strings.Replace(string(source), m.from, m.to, 1), nil
+	return strings.Replace(string(source), m.from, m.to, 1), err
 }

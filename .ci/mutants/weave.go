@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -20,17 +22,14 @@ const marking = `package %s
 var mutantMark = "` + mark + `"
 
 //go:noinline
-func mutantOn() (n int) {
-	for _, digit := range []byte(mutantMark[len(mutantMark)-4:]) {
-		n = n*10 + int(digit-'0')
-	}
-	return n
-}
+func mutantOn(n string) bool { return mutantMark[len(mutantMark)-4:] == n }
 `
 
-// switchOn returns a binary in which mutant n is on.
-func switchOn(binary []byte, n int) []byte {
-	return bytes.ReplaceAll(binary, []byte(mark), fmt.Appendf(nil, "%s%04d", mark[:len(mark)-4], n))
+// switchOn copies a binary and switches a mutant on in the copy.
+func switchOn(binary, with string, n int) error {
+	off, err := os.ReadFile(binary)
+	on := fmt.Appendf(nil, "%s%04d", strings.TrimSuffix(mark, "0000"), n)
+	return errors.Join(err, os.WriteFile(with, bytes.ReplaceAll(off, []byte(mark), on), 0o700)) //nolint:gosec // it is run
 }
 
 // weave returns the files, by path below root, of a build that has all mutants of one function's
@@ -38,28 +37,22 @@ func switchOn(binary []byte, n int) []byte {
 func weave(root string, all []mutant) (files map[string]string, woven map[int]bool) {
 	files, woven = map[string]string{}, map[int]bool{}
 	for i, m := range all {
-		if filepath.Ext(m.file) != ".go" {
-			continue
-		}
 		text, err := os.ReadFile(filepath.Join(root, m.file))
-		was, changed := read(string(text), err), read(m.changed(root))
-		at := was.differs(changed)
-		if at < 0 {
+		was := read(string(text), err)
+		at, statement := was.call(read(m.changed(root)), i+1)
+		if statement == "" {
 			continue
 		}
 		woven[i+1] = true
-		if files[m.file] == "" {
-			files[m.file] = was.text
-			files[filepath.Join(filepath.Dir(m.file), "mutant_on.go")] = fmt.Sprintf(marking, was.Name.Name)
-		}
-		now := read(files[m.file], nil)
+		now := read(cmp.Or(files[m.file], was.text), nil)
 		head := now.at(now.Decls[at].(*ast.FuncDecl).Body.Lbrace) + 1
-		files[m.file] = now.text[:head] + changed.call(at, i+1) + now.text[head:]
+		files[m.file] = now.text[:head] + statement + now.text[head:]
+		files[filepath.Join(filepath.Dir(m.file), "mutant_on.go")] = fmt.Sprintf(marking, was.Name.Name)
 	}
 	return files, woven
 }
 
-// A source is a Go file.
+// A source is a Go file, or nothing where that cannot be parsed.
 type source struct {
 	text string
 	*ast.File
@@ -75,30 +68,25 @@ func read(text string, err error) source {
 
 func (s source) at(pos token.Pos) int { return int(pos - s.FileStart) }
 
-func (s source) cut(from, to token.Pos) string { return s.text[s.at(from):s.at(to)] }
-
-// differs returns the place of the function of which only the body is another in changed, or
-// -1. One that recovers does not count: only the deferred function itself can.
-func (s source) differs(changed source) int {
+// call returns the place of the function of which changed has another body and nothing else, and
+// a statement that, at its head, does that where mutant n is on. One that recovers is not to be
+// had: only the deferred function itself can.
+func (s source) call(changed source, n int) (at int, statement string) {
 	for i := range min(len(s.Decls), len(changed.Decls)) {
-		was, isFunc := s.Decls[i].(*ast.FuncDecl)
-		is, staysFunc := changed.Decls[i].(*ast.FuncDecl)
-		if !isFunc || !staysFunc || strings.Contains(s.cut(was.Pos(), was.End()), "recover()") {
+		was, _ := s.Decls[i].(*ast.FuncDecl)
+		is, _ := changed.Decls[i].(*ast.FuncDecl)
+		if was == nil || is == nil {
 			continue
 		}
-		if s.text[:s.at(was.Body.Pos())]+changed.cut(is.Body.Pos(), is.Body.End())+s.text[s.at(was.Body.End()):] == changed.text {
-			return i
+		body := changed.text[changed.at(is.Body.Pos()):changed.at(is.Body.End())]
+		if s.text[:s.at(was.Body.Pos())]+body+s.text[s.at(was.Body.End()):] != changed.text || strings.Contains(body, "recover()") {
+			continue
 		}
+		if results := was.Type.Results; results != nil {
+			types := s.text[s.at(results.Pos()):s.at(results.End())]
+			return i, fmt.Sprintf(" if mutantOn(\"%04d\") { return func() %s %s() };", n, types, body)
+		}
+		return i, fmt.Sprintf(" if mutantOn(\"%04d\") { func() %s(); return };", n, body)
 	}
-	return -1
-}
-
-// call returns a statement that does what the function at that place does, where mutant n is on.
-func (s source) call(at, n int) string {
-	f := s.Decls[at].(*ast.FuncDecl)
-	body := s.cut(f.Body.Pos(), f.Body.End())
-	if f.Type.Results == nil {
-		return fmt.Sprintf(" if mutantOn() == %d { func() %s(); return };", n, body)
-	}
-	return fmt.Sprintf(" if mutantOn() == %d { return func() %s %s() };", n, s.cut(f.Type.Results.Pos(), f.Type.Results.End()), body)
+	return 0, ""
 }
