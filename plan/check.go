@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/lopen-dev/lopen/plan/markdown"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // maxName bounds the text of a task, in bytes: a command gets the text of its task in its
@@ -16,7 +17,7 @@ const maxName = 32 << 10
 // names the line.
 var ErrUnusable = errors.New("no command can be given it")
 
-// Usable says why a plan cannot be worked through: it has a NUL byte, which no
+// Usable says why a plan cannot be worked through: it is UTF-16, or has a NUL byte, which no
 // environment takes, a text of more than maxName bytes, or a block that is not read to
 // its end.
 func (p *Plan) Usable() error {
@@ -35,6 +36,9 @@ func (p *Plan) Usable() error {
 }
 
 func withoutNUL(src []byte) error {
+	if documents.IsUTF16(src) {
+		return fmt.Errorf("line 1: the file is UTF-16: %w: save it as UTF-8", ErrUnusable)
+	}
 	if i := bytes.IndexByte(src, 0); i >= 0 {
 		return fmt.Errorf("line %d: a NUL byte: %w: take it out", bytes.Count(src[:i], []byte{'\n'})+1, ErrUnusable)
 	}

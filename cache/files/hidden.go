@@ -196,9 +196,10 @@ func (m *measurer) addIn(dir folder, name, rel string, depth int) error {
 		return m.closed(err)
 	}
 	slices.Sort(names)
+	m.nested = m.nested || depth == 0 && isRepository(sub, names)
 	for _, n := range names {
 		if never(n) {
-			m.l.Fixed, m.nested = true, m.nested || depth == 0 && isGit(n)
+			m.l.Fixed = true
 			continue
 		}
 		st, err := sub.stat(n, n)

@@ -32,6 +32,16 @@ func never(name string) bool { return isGit(name) || strings.EqualFold(name, ".l
 
 func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 
+// isRepository says whether a folder with these names is a repository for git: it has .git, which is
+// .GIT as well where the file system does not tell them apart.
+func isRepository(dir folder, names []string) bool {
+	if !slices.ContainsFunc(names, isGit) {
+		return false
+	}
+	_, err := dir.stat(".git", ".git")
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // A level is the rules of one folder and of the ones above. Immutable.
 type level struct {
 	above    *level

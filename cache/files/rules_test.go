@@ -149,7 +149,7 @@ func TestNestedRepositories(t *testing.T) {
 			place(x, "lib/.git")
 			x.write("lib/.gitignore", "ignored\nfresh\n")
 			x.write("lib/fresh", "")
-			place(x, "lib/in/.GIT")
+			place(x, "lib/in/.git")
 			x.write("new/e", "")
 			place(x, "new/.git")
 
@@ -172,6 +172,29 @@ func TestNestedRepositories(t *testing.T) {
 			require.Equal(t, []Skip{{Path: "lib/in", Reason: Nested}}, s.Skipped)
 		})
 	}
+}
+
+// .GIT makes a repository only where .git is the same name, as for git. What is in it is never recorded.
+func TestRepositoryInAnotherCase(t *testing.T) {
+	t.Parallel()
+	x := newTree(t)
+	x.write("lib/.GIT/HEAD", "ref: refs/heads/main\n")
+	x.write("lib/b", "")
+	s := x.take(nil, Options{})
+	top, _, err := openTop(x.root)
+	require.NoError(t, err)
+	defer top.close()
+	listing, nested, err := measure(t.Context(), top, "lib", "lib", nil)
+	require.NoError(t, err)
+	require.True(t, listing.Fixed, "what has the name of a repository stays where it is")
+	_, err = x.root.Lstat("lib/.git")
+	require.Equal(t, err == nil, nested)
+	if err == nil { // the file system does not tell the cases apart
+		require.Equal(t, []Skip{{Path: "lib", Reason: Nested}}, s.Skipped)
+		return
+	}
+	require.Equal(t, []string{"lib/b"}, paths(s))
+	require.Empty(t, s.Skipped)
 }
 
 // A folder is recorded when it is empty, or something in it is recorded or skipped.

@@ -151,7 +151,7 @@ func (w *walker) reread(ctx context.Context, l *visit, byPath map[string]*visit)
 	switch {
 	case err != nil:
 		return w.lose(ctx, l, byPath, err)
-	case !l.named && w.nested(at.path, names):
+	case !l.named && w.nested(dir, at.path, names):
 		w.dropAll(at.path, byPath)
 		w.skipRepository(ctx, at.path)
 		return w.record(ctx, at.in)

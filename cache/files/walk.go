@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -130,7 +129,7 @@ func (w *walker) walk(ctx context.Context, dir folder, at place, st stat, named 
 		w.failed(at.path, err)
 		return w.record(ctx, at.in)
 	}
-	if !named && w.nested(at.path, names) {
+	if !named && w.nested(dir, at.path, names) {
 		w.skipRepository(ctx, at.path)
 		return w.record(ctx, at.in)
 	}
@@ -206,8 +205,8 @@ func (w *walker) entry(ctx context.Context, dir folder, name string, at place, n
 }
 
 // nested says whether a folder with these names is a repository that is not gone into.
-func (w *walker) nested(path string, names []string) bool {
-	return !w.opts.Nested && slices.ContainsFunc(names, isGit) && !w.keeps(path)
+func (w *walker) nested(dir folder, path string, names []string) bool {
+	return !w.opts.Nested && isRepository(dir, names) && !w.keeps(path)
 }
 
 // leftOut judges a name in a folder by the ignore rules. out says that it is not taken, and noted that

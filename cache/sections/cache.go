@@ -19,6 +19,7 @@ import (
 	"github.com/lopen-dev/lopen/cache/internal/identity"
 	"github.com/lopen-dev/lopen/cache/internal/shelf"
 	"github.com/lopen-dev/lopen/plan/markdown"
+	"github.com/lopen-dev/lopen/writer/documents"
 )
 
 // DefaultBytes bounds memory, and the entries on the disk, where Options say
@@ -184,7 +185,7 @@ func (c *Cache) load(name, path string) (*entry, error) {
 	return e, nil
 }
 
-// read returns a file's content, its identity, and whether the file was the same
+// read returns a file's content in UTF-8, its identity, and whether the file was the same
 // before and after.
 func (c *Cache) read(name string) (src []byte, id identity.Identity, steady bool, err error) {
 	fail := func(err error) ([]byte, identity.Identity, bool, error) {
@@ -221,6 +222,9 @@ func (c *Cache) read(name string) (src []byte, id identity.Identity, steady bool
 	if err != nil {
 		return fail(err)
 	}
+	if src, err = documents.Text(src[:n]); err != nil {
+		return fail(err)
+	}
 	id = identity.Of(info)
-	return src[:n], id, id == identity.Of(after) && int64(n) == info.Size(), nil
+	return src, id, id == identity.Of(after) && int64(n) == info.Size(), nil
 }

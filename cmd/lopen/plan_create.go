@@ -60,6 +60,9 @@ Without --from the plan is made of the specification's Acceptance Criteria.`,
 
 func (a *app) planFrom(module, from, path string) ([]byte, error) {
 	src, err := documents.ReadFile(path, prompt.MaxDocument)
+	if err == nil {
+		src, err = documents.Text(src)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make a plan from %s: %w", from, err)
 	}

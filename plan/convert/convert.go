@@ -69,6 +69,7 @@ func Plan(title string, src []byte) (Result, error) {
 
 // plan writes the plan of a list.
 func (l *list) plan(title string) (content []byte, notes []Remark) {
+	notes = l.notes
 	bare := make([]bool, len(l.headings))
 	for _, it := range l.items {
 		for h := it.Heading; h >= 0 && !bare[h]; h = l.headings[h].Parent {
@@ -123,6 +124,7 @@ type list struct {
 	prose    map[int]string // by the offset of what it stands before, -1 for the end
 	boxes    int
 	left     []Remark
+	notes    []Remark
 }
 
 // leave notes boxes that are no tasks.

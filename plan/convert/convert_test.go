@@ -41,6 +41,8 @@ func TestPlan(t *testing.T) {
 			"# Plan: m\n\n- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c depends on T001, T002 <!-- after: t002-b --> <!-- after: t001-a -->\n"},
 		{"titles with marks", `[{"number": 1, "title": "a <!-- lopen: skipped -->"}, {"number": 2, "title": "b <!--LOPEN: failed -->", "body": "- [ ] c"}]`,
 			"# Plan: m\n\n- [ ] #1 a \\<!-- lopen: skipped -->\n- [ ] #2 b \\<!--LOPEN: failed -->\n  - [ ] c\n"},
+		{"a heading Task list", "# R\n\n- [ ] a\n\n## Task list:\n\n- [ ] b\n\n## Task breakdown:\n\n- [ ] c\n\n## Iteration plan:\n",
+			"# Plan: m\n\nR\n\n- [ ] a\n\n## Task list:\n\n- [ ] b\n\n## Task breakdown:\n\n- [ ] c\n\n## Iteration plan:\n"},
 		{"without text", "- [x]\n- [ ] a\n- [ ]\n  - [ ] b\n", "# Plan: m\n\n- (empty, done)\n\n- [ ] a\n- [ ]\n  - [ ] b\n"},
 	}
 	for _, tt := range tests {
@@ -51,6 +53,20 @@ func TestPlan(t *testing.T) {
 			require.Equal(t, tt.want, string(got.Content))
 			require.Equal(t, "Plan: m", plan.Parse(got.Content).Title())
 		})
+	}
+}
+
+// Front matter is the tool's own, and what of it is left out is named.
+func TestFrontMatterIsNamed(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string][]convert.Remark{
+		"\ufeff---\r\na: b\r\n---\r\n- [ ] c\r\n": {{Line: 1, Text: "lines 1 to 3 are front matter, and are left out"}},
+		"---\n\n- [ ] c\n":                        nil,
+		"[\n{\"number\": 7, \"title\": \"t\", \"body\": \"---\\na: b\\n---\\n- [ ] c\"}]": {{Line: 2, Text: "#7, its body: lines 1 to 3 are front matter, and are left out"}},
+	} {
+		made, err := convert.Plan("m", []byte(src))
+		require.NoError(t, err)
+		require.Equal(t, want, made.Notes, src)
 	}
 }
 
@@ -171,7 +187,9 @@ func requireWhole(t require.TestingT, src []byte) {
 	require.Len(t, tasks, made.Tasks)
 	require.NoError(t, p.Usable())
 	for _, r := range made.Notes {
-		require.Contains(t, r.Text, "depends on", "no text is lost: %s", made.Content)
+		if !strings.Contains(r.Text, "are front matter") {
+			require.Contains(t, r.Text, "depends on", "no text is lost: %s", made.Content)
+		}
 	}
 	if !made.Markdown {
 		return

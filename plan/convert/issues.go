@@ -119,6 +119,9 @@ func (l *list) issue(s issue) error {
 	parent := len(l.items)
 	l.task(s.line, false, label, text, paragraphs(body.around(), s.more))
 	l.boxes += body.boxes
+	for _, r := range body.notes {
+		l.notes = append(l.notes, Remark{s.line, fmt.Sprintf("%s, its body: %s", label, r.Text)})
+	}
 	for _, r := range body.left {
 		l.leave(s.line, fmt.Sprintf("%s, line %d of its body: %s", label, r.Line, r.Text))
 	}

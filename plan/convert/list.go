@@ -45,7 +45,12 @@ func readMarkdown(src []byte) (*list, error) {
 		r.src = r.words()
 		doc = markdown.Parse(r.src)
 	}
-	return r.list(doc), nil
+	l := r.list(doc)
+	if _, end := markdown.FrontMatter(src); end > 0 {
+		lines := strings.Count(lineFeeds.Replace(string(src[:end])), "\n")
+		l.notes = append(l.notes, Remark{1, fmt.Sprintf("lines 1 to %d are front matter, and are left out", lines)})
+	}
+	return l, nil
 }
 
 // opened returns a list without the line of dashes at its beginning, where that would hide

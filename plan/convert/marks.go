@@ -25,7 +25,7 @@ var (
 	numberedBox = pattern(`^\d+\.\d+(?:\.\d+)*[.:]?[ \t]`)
 	kiroLine    = pattern(`(?m)^[ \t]*[-*+][ \t]+_Requirements?:`)
 	sectionName = pattern(`^\d+\.[ \t]`)
-	taskName    = pattern(`(?i)^(?:task|iteration) +[\w.]+:`)
+	taskName    = pattern(`(?i)^(?:task|iteration) +\d[\w.]*:`)
 )
 
 // kindOf recognises a list by what it has: the tools name their files alike.

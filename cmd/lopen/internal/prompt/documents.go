@@ -19,9 +19,12 @@ type Documents struct {
 // MaxDocument bounds a specification and any other document, in bytes.
 const MaxDocument = 16 << 20
 
-// ReadSpec reads a specification, at most MaxDocument of it.
+// ReadSpec reads a specification, at most MaxDocument of it, in UTF-8.
 func ReadSpec(docs fs.FS, name string) ([]byte, error) {
 	src, err := documents.Read(docs, name, MaxDocument)
+	if err == nil {
+		src, err = documents.Text(src)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read specification: %w", err)
 	}
