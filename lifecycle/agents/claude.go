@@ -143,17 +143,25 @@ func (l *claudeLine) kind() string {
 // id returns the ID of a message: what the record says, or its place.
 func (r *record) id(uuid string) string {
 	if uuid == "" {
-		return "at-" + strconv.FormatInt(r.offset, 16)
+		uuid = "at-" + strconv.FormatInt(r.offset, 16)
+		if r.nth > 0 {
+			uuid += "-" + strconv.Itoa(r.nth+1)
+		}
 	}
 	return bounded(uuid)
 }
 
+// request returns the ID of the request that a line is of, or "".
+func (l *claudeLine) request() string { return bounded(cmp.Or(l.RequestID, l.Message.ID)) }
+
 // used returns what a line adds to the usage of its request: each of its lines has all that was
 // known by then.
 func (l *claudeLine) used(r *record) *session.Usage {
-	u := l.Message.Usage
-	id := bounded(cmp.Or(l.RequestID, l.Message.ID))
+	u, id := l.Message.Usage, l.request()
 	if u == nil || id == "" || l.AskedBy != "" && l.AskedBy != l.SessionID {
+		return nil
+	}
+	if r.at.Copied = r.at.Copied && r.asked(id); r.at.Copied {
 		return nil
 	}
 	now := session.Usage{InputTokens: max(u.Input, 0) + max(u.Made, 0), OutputTokens: max(u.Output, 0), CachedTokens: max(u.Cached, 0)}

@@ -14,8 +14,8 @@
 //	}
 //
 // Reading is lenient. What is no message is an event, which is the record as it stands; unknown
-// types of records are counted. What cannot be read is an event that says where it stands and why,
-// and the [Report] has the place.
+// types of records are counted. Several records in one line are all read. What cannot be read is an event
+// that says where it stands and why, and the [Report] has the place.
 //
 // # Positions
 //
@@ -29,7 +29,7 @@
 // # Bounds
 //
 // A line has at most 8 MiB in memory. A longer one is skipped and reported. A [Report] names at
-// most 100 places.
+// most 100 places. A Reader of Claude Code remembers at most 131,072 requests.
 //
 // # Concurrency
 //

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -50,15 +49,17 @@ func EndOfTurn(agent, path string, began time.Time) (*Ending, error) {
 		if err != nil {
 			return e, ignoreEnd(err)
 		}
-		text := bytes.TrimSpace(l.text)
 		switch {
-		case len(text) == 0 || text[0] != '{':
-		case agent == Codex:
-			if e == nil {
-				e = endInRollout(text, began)
-			}
-		default:
-			e = endInTranscript(text, began, e)
+		case agent != Codex:
+			each(l.text, func(l *claudeLine) bool {
+				e = endInTranscript(l, began, e)
+				return true
+			})
+		case e == nil:
+			each(l.text, func(l *codexLine) bool {
+				e = endInRollout(l, began)
+				return e == nil
+			})
 		}
 	}
 }
@@ -74,9 +75,8 @@ func ignoreEnd(err error) error {
 const stopped = "[Request interrupted by user"
 
 // endInTranscript returns how the turn ended as a line of Claude Code says, and e, what the lines before it say.
-func endInTranscript(text []byte, began time.Time, e *Ending) *Ending {
-	var l claudeLine
-	if strictjson.UnmarshalLenient(text, &l) != nil || l.Sidechain || e != nil && e.Stopped {
+func endInTranscript(l *claudeLine, began time.Time, e *Ending) *Ending {
+	if l.Sidechain || e != nil && e.Stopped {
 		return e
 	}
 	switch at := timeOf(l.Time); {
@@ -92,10 +92,9 @@ func endInTranscript(text []byte, began time.Time, e *Ending) *Ending {
 }
 
 // endInRollout returns how the turn ended if a line of Codex says it.
-func endInRollout(text []byte, began time.Time) *Ending {
-	var l codexLine
+func endInRollout(l *codexLine, began time.Time) *Ending {
 	var it codexItem
-	if strictjson.UnmarshalLenient(text, &l) != nil || l.Type != "event_msg" || !timeOf(l.Time).After(began) || strictjson.UnmarshalLenient(l.Payload, &it) != nil {
+	if l.Type != "event_msg" || !timeOf(l.Time).After(began) || strictjson.UnmarshalLenient(l.Payload, &it) != nil {
 		return nil
 	}
 	switch it.Type {

@@ -35,6 +35,8 @@ func TestEndOfTurn(t *testing.T) {
 		"a provider":     {agents.Claude, line(12, said("assistant", "API Error: 529", `,"isApiErrorMessage":true`)), &agents.Ending{Failure: "API Error: 529"}},
 		"tried again":    {agents.Claude, line(11, said("assistant", "API Error: 529", `,"isApiErrorMessage":true`)) + line(12, said("assistant", "yes", "")), nil},
 		"torn, long":     {agents.Claude, long + "{\"torn\n" + line(12, said("user", esc, "")) + `{"type":`, &agents.Ending{Stopped: true}},
+		"in one line":    {agents.Claude, strings.TrimSpace(line(11, said("assistant", "yes", ""))) + line(12, said("user", esc, "")), &agents.Ending{Stopped: true}},
+		"Codex, one":     {agents.Codex, strings.TrimSpace(line(11, event(`"type":"task_started"`))) + line(12, event(`"type":"task_complete"`)), &agents.Ending{}},
 		"empty":          {agents.Claude, "", nil},
 		"Codex at work":  {agents.Codex, line(9, event(`"type":"task_complete"`)) + line(11, event(`"type":"task_started"`)), nil},
 		"Codex stopped":  {agents.Codex, line(12, event(`"type":"turn_aborted","reason":"interrupted"`)) + line(13, event(`"type":"task_started"`)), &agents.Ending{Stopped: true}},

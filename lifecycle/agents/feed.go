@@ -38,6 +38,8 @@ func openLines(f file, p *FilePosition, agent string) (*lineFeed, error) {
 	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines, src.unread(p.Offset)), parse: claude{}}
 	if agent == Codex {
 		l.parse = codex{}
+	} else if p.Offset == 0 && f.thread != "" {
+		p.Copied = true
 	}
 	return l, nil
 }
@@ -48,15 +50,27 @@ func (f *lineFeed) Close() error { return errors.Join(f.closer.Close(), f.src.Cl
 // take reads the next line of the open file. It returns nothing at the end of the file.
 func (f *lineFeed) take(r *Reader, p *FilePosition) ([]Item, bool) {
 	l, err := f.lines.next()
-	if err == nil {
-		if l.torn && !isObject(l.text) { // the agent is writing it, or never finished it
-			r.report.bad(Place{f.path, l.number, l.offset, l.size, "the file ends within this line"})
-			err = io.EOF
-		} else {
-			items := f.items(r, p, l)
-			p.Offset, p.Lines = f.lines.offset, f.lines.number
+	if err == nil && !l.torn {
+		items := f.items(r, p, l)
+		p.Offset, p.Lines = f.lines.offset, f.lines.number
+		return items, true
+	}
+	if err == nil { // the agent is writing the last record, or never finished it
+		rest := int64(len(unfinished(l.text)))
+		var items []Item
+		if l.text = l.text[:int64(len(l.text))-rest]; len(l.text) > 0 {
+			items = f.items(r, p, l)
+			p.Offset = f.lines.offset - rest
+		}
+		if rest == 0 && items != nil {
+			p.Lines = f.lines.number
 			return items, true
 		}
+		r.report.bad(Place{f.path, l.number, p.Offset, f.lines.offset - p.Offset, "the file ends within this line"})
+		if items != nil {
+			return items, true
+		}
+		err = io.EOF
 	}
 	if !errors.Is(err, io.EOF) {
 		r.report.bad(Place{Path: f.path, Line: l.number, Offset: l.offset, Why: err.Error()})
@@ -71,7 +85,7 @@ func (f *lineFeed) take(r *Reader, p *FilePosition) ([]Item, bool) {
 // items turns a line into items.
 func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 	var items []Item
-	rec := &record{at: p, thread: f.thread, line: l, report: &r.report}
+	rec := &record{at: p, thread: f.thread, line: l, report: &r.report, asked: r.asked}
 	bad := func(why string) Item {
 		return r.bad(Place{f.path, l.number, l.offset, l.size, why}, rec.text)
 	}
@@ -93,12 +107,18 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 	if err == nil {
 		return append(items, made...)
 	}
-	items = append(items, bad(err.Error()))
-	f.lost(p)
-	if rec.text = salvage(rec.text); rec.text != nil {
-		if made, err := f.parse.record(rec); err == nil {
-			items = append(items, made...)
+	for text, err := range strictjson.Records(rec.text, beginnings...) {
+		rec.text, made = text, nil
+		if err == nil {
+			made, err = f.parse.record(rec)
 		}
+		if err != nil {
+			items = append(items, bad(err.Error()))
+			f.lost(p)
+			continue
+		}
+		items = append(items, made...)
+		rec.nth++
 	}
 	return items
 }
@@ -132,28 +152,38 @@ func (r *Reader) bad(place Place, text []byte) Item {
 const BadLine = "lopen-bad-line"
 
 // beginnings are how the records of agents begin.
-var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`), []byte(`{"timestamp":`)}
+var beginnings = []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`}
 
-// maxSalvage bounds the places in a line at which salvage looks for a record.
-const maxSalvage = 16
+// unfinished returns what stands behind the whole records of the last line of a file.
+func unfinished(text []byte) []byte {
+	rest := bytes.TrimLeft(text, whiteSpace)
+	for len(rest) > 0 && rest[0] == '{' {
+		_, behind, err := strictjson.NextForeign(rest)
+		if err != nil {
+			break
+		}
+		rest = bytes.TrimLeft(behind, whiteSpace)
+	}
+	return rest
+}
 
-// salvage returns the record at the end of a line whose beginning was torn off another one, or nil.
-func salvage(text []byte) []byte {
-	for range maxSalvage {
-		next := -1
-		for _, b := range beginnings {
-			if i := bytes.Index(text[1:], b); i >= 0 && (next < 0 || i+1 < next) {
-				next = i + 1
-			}
-		}
-		if next < 0 {
-			return nil
-		}
-		if text = text[next:]; isObject(text) {
-			return text
+const whiteSpace = " \t\r\n"
+
+// each calls fn with each record of a line that is a T, until it returns false.
+func each[T any](text []byte, fn func(*T) bool) bool {
+	read := func(record []byte) (v T, ok bool) {
+		ok = len(record) > 0 && record[0] == '{' && strictjson.UnmarshalLenient(record, &v) == nil
+		return v, ok
+	}
+	if v, ok := read(text); ok {
+		return fn(&v)
+	}
+	for record, err := range strictjson.Records(text, beginnings...) {
+		if v, ok := read(record); ok && err == nil && !fn(&v) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 func isObject(text []byte) bool {

@@ -65,11 +65,7 @@ func headOf(path string, fn func(l *headLine) bool) error {
 		if err != nil {
 			return nil //nolint:nilerr // a damaged file has a head, as far as it can be read
 		}
-		var h headLine
-		if len(l.text) == 0 || l.text[0] != '{' || strictjson.UnmarshalLenient(l.text, &h) != nil {
-			continue
-		}
-		if !fn(&h) {
+		if !each(l.text, fn) {
 			return nil
 		}
 	}

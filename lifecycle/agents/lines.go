@@ -79,10 +79,12 @@ func (l *lines) read() (line, error) {
 		if whole || errors.Is(err, io.EOF) {
 			l.offset += n.size
 			l.number++
-			n.text, n.torn = bytes.TrimRight(n.text, "\r\n"), !whole
-			text := bytes.TrimRight(n.text, "\x00")
-			n.zeros += int64(len(n.text) - len(text))
-			n.text = text
+			if n.torn = !whole; whole {
+				n.text = bytes.TrimRight(n.text, "\r\n")
+				text := bytes.TrimRight(n.text, "\x00")
+				n.zeros += int64(len(n.text) - len(text))
+				n.text = text
+			}
 			if cap(l.held) > maxLine/4 && len(l.held) < block {
 				l.held = nil // one long line is no reason to hold its room
 			}

@@ -40,10 +40,12 @@ type FilePosition struct {
 	Aside []sideline     `json:"aside,omitempty"` // the last lines of subagents in the session's own file
 	Total *session.Usage `json:"total,omitempty"` // cumulative
 	// Forked says that Total began with what another session had used.
-	Forked bool     `json:"forked,omitempty"`
-	ID     string   `json:"id,omitempty"`     // of the session, where a fork says it
-	Copied bool     `json:"copied,omitempty"` // what follows was copied from that other session
-	Turns  []string `json:"turns,omitempty"`  // what the last prompts followed
+	Forked bool   `json:"forked,omitempty"`
+	ID     string `json:"id,omitempty"` // of the session, where a fork says it
+	// Copied says that what follows was copied from that other session, or from the session of a subagent of Claude Code,
+	// whose file may begin so.
+	Copied bool     `json:"copied,omitempty"`
+	Turns  []string `json:"turns,omitempty"` // what the last prompts followed
 }
 
 // requestUsage is what a request has used, as far as its lines have said.

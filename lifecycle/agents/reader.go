@@ -17,6 +17,9 @@ type Reader struct {
 
 	next int  // the file after the one that is open, in at.Files
 	open feed // nil if none is
+
+	requests map[string]bool // of Claude Code, in the first files of at.Files
+	looked   int             // how many files that are
 }
 
 // A feed reads one file of a history, or one session of a database.
@@ -39,7 +42,9 @@ type record struct {
 	at     *FilePosition
 	thread string
 	line
+	nth    int // of the records of its line, from 0
 	report *Report
+	asked  func(request string) bool // by a file that is read before this one
 }
 
 // Open begins or resumes a pass at a Position that a Reader of the same history returned. The

@@ -215,9 +215,40 @@ func (r *Reader) objects(line []byte) bool {
 			}
 		}
 		r.joined = 0
-		r.skipped++
-		return false
+		return r.behind(rest)
 	}
+}
+
+// behind reads the whole events behind one that broke off; false when the last one did. What stands where that one may
+// have a value is none: an input of a tool is the model's own.
+func (r *Reader) behind(line []byte) bool {
+	broke := false
+	var before []byte
+	for event, err := range strictjson.Records(line, `{"type":`) {
+		value := broke && valueFollows(before)
+		switch broke, before = err != nil || value, event; {
+		case err != nil:
+			r.skipped++
+		case !value:
+			r.one(event)
+		}
+	}
+	return !broke
+}
+
+// valueFollows says that the beginning of a JSON object ends where a value may stand.
+func valueFollows(text []byte) bool {
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		switch {
+		case quoted && text[i] == '\\':
+			i++
+		case text[i] == '"':
+			quoted = !quoted
+		}
+	}
+	text = bytes.TrimSpace(text)
+	return !quoted && bytes.ContainsRune([]byte(":[,"), rune(text[len(text)-1]))
 }
 
 func (r *Reader) one(event strictjson.Value) {

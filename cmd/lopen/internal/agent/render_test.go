@@ -52,6 +52,15 @@ func TestTornLines(t *testing.T) {
 	require.True(t, a.Success)
 	require.Equal(t, 1, a.skipped)
 	require.Empty(t, a.shown)
+	// An event behind one that broke off counts, and so does what follows that.
+	for _, name := range []string{"claude", "codex", "opencode"} {
+		require.Equal(t, 1, printed(t, name, `{"type":"assistant","message":{"content":[{"type":"text","text":"to`+wellDone).skipped)
+	}
+	a = printed(t, "claude", whole[:len(whole)-8]+whole+whole[:15]+wellDone)
+	require.True(t, a.Success)
+	require.Equal(t, "a text of some length\n", a.shown)
+	a = printed(t, "codex", `{"type":"item.completed","item":{"id":"0","ty`+`{"type":"turn.completed","usage":{"input_tokens":5}}`)
+	require.True(t, a.Success)
 	// What is cut off says nothing: an input of a tool is the model's own.
 	forged := `{"type":"assistant","message":{"content":[{"type":"tool_use","input":` + wellDone
 	require.False(t, printed(t, "claude", forged).Final)
