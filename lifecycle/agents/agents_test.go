@@ -241,46 +241,6 @@ func TestDamagedLines(t *testing.T) {
 	require.Zero(t, rep.Bad)
 }
 
-// Several records in one line are all read, also behind one that was torn.
-func TestRecordsInOneLine(t *testing.T) {
-	t.Parallel()
-	line := func(all ...string) string { return strings.ReplaceAll(strings.Join(all, ""), "\n", "") }
-	one, two, three := user("a", "", "one"), user("b", "a", "two"), user("c", "b", "three")
-	torn := `{"parentUuid":"c","type":"assistant","message":{"content":[{"type":"text","text":"a part"},{"type":"text","text":"torn`
-	nameless := strings.ReplaceAll(user("", "", "no name"), `"uuid":"",`, "")
-	path := transcript(t, line(one, two, three)+"\n"+line(torn, user("d", "c", "four"), user("e", "d", "five"), torn, user("f", "e", "six"))+"\n"+
-		line(nameless, nameless)+"\n"+line(user("g", "", "seven"), user("h", "g", "eight"), torn))
-	h := open(t, agents.Claude, path)
-	items, at, rep := read(t, h, agents.Position{})
-	require.Equal(t, 10, rep.Messages)
-	require.Len(t, items, 12)
-	for i, words := range []string{"one", "two", "three", "", "four", "five", "", "six", "no name", "no name", "seven", "eight"} {
-		require.Contains(t, items[i], words)
-	}
-	require.NotContains(t, items[1]+items[2], `"parent"`, "each follows the one before it")
-	require.NotEqual(t, items[8], items[9], "each has an ID of its own")
-	require.Equal(t, 3, rep.Bad)
-	require.Equal(t, agents.Place{Path: path, Line: 4, Offset: at.Files[0].Offset, Bytes: int64(len(torn)), Why: "the file ends within this line"}, rep.Places[2])
-
-	appendTo(t, path, ` and finished"}]}}`+"\n")
-	items, _, rep = read(t, h, at)
-	require.Len(t, items, 1, "what was whole is not read again")
-	require.Contains(t, items[0], "torn and finished")
-	require.Zero(t, rep.Bad)
-
-	dir := t.TempDir()
-	said := func(text string) string {
-		return `{"timestamp":"2026-09-01T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}}`
-	}
-	rolloutFile(t, dir, "01a21502-a0f8-7e50-8b12-ebb748d77550", `{"type":"session_meta","payload":{"id":"01a21502-a0f8-7e50-8b12-ebb748d77550","cwd":"/x"}}`+said("one")+`{"timestamp":"20`+said("two")+said("three")+"\n")
-	h = open(t, agents.Codex, dir)
-	head, err := h.Head()
-	require.NoError(t, err)
-	require.Equal(t, agents.Head{Cwd: "/x", Title: "one"}, head)
-	_, _, rep = read(t, h, agents.Position{})
-	require.Equal(t, 3, rep.Messages)
-}
-
 // TestMemoryIsBounded reads a line of 64 MiB, and a block of NUL bytes. It counts what is allocated,
 // so that no other test may run.
 func TestMemoryIsBounded(t *testing.T) {
@@ -343,30 +303,6 @@ func TestUsageCountsOncePerRequest(t *testing.T) {
 }
 
 // The sums of a fork go on from those of the session that it is from, which it has no lines of.
-// A subagent of Claude Code may begin with a copy of what its parent said, which counted there.
-func TestUsageOfASubagentThatBeginsWithACopy(t *testing.T) {
-	t.Parallel()
-	line := func(request string, out int) string {
-		return fmt.Sprintf(`{"type":"assistant","requestId":%q,"message":{"content":"x","usage":{"input_tokens":100,"output_tokens":%d}}}`+"\n", request, out)
-	}
-	path := transcript(t, user("a", "", "one")+line("r1", 10)+line("r2", 20))
-	subs := filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents")
-	require.NoError(t, os.MkdirAll(subs, 0o700))
-	sub := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(subs, "agent-"+name+".jsonl"), []byte(text), 0o600))
-	}
-	sub("b", user("b", "", "copied")+line("r1", 10)+line("r2", 20)+line("own", 1))
-	sub("c", line("r2", 20)+line("own", 1)+line("c", 2)) // and of another subagent
-	_, at, rep := read(t, open(t, agents.Claude, path), agents.Position{})
-	require.Equal(t, session.Usage{InputTokens: 400, OutputTokens: 33}, rep.Usage)
-	require.Equal(t, 10, rep.Messages, "what was said stands where it was said")
-
-	// Also when the parent was read before, in another pass.
-	sub("a", line("r1", 10)+line("own", 1)+line("a", 5))
-	_, _, rep = read(t, open(t, agents.Claude, path), at)
-	require.Equal(t, session.Usage{InputTokens: 100, OutputTokens: 5}, rep.Usage)
-}
-
 func TestUsageOfACodexFork(t *testing.T) {
 	t.Parallel()
 	used := func(total, last int) string {

@@ -2,6 +2,8 @@ package agents
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -110,16 +112,14 @@ func (codex) record(r *record) ([]Item, error) {
 	r.at.copied(kind, &it)
 	switch kind {
 	case "response_item":
-		if it.fill(&m) {
+		if it.fill(&m) && !r.at.told(&m, "item") {
 			return r.codexMessage(m, it.ID), nil
 		}
 	case "compacted":
 		m.Role, m.Kind, m.Content = session.RoleSystem, session.KindCompaction, session.Text(it.Message)
 		return append(r.codexMessage(m, ""), r.event()...), nil // the record has what the history became
 	case "event_msg":
-		items := r.event()
-		items[0].Usage = r.codexEvent(&it)
-		return items, nil
+		return r.codexEvent(m, &it), nil
 	case "session_meta", "turn_context":
 		r.codexAbout(&it)
 	}
@@ -167,6 +167,53 @@ func (it *codexItem) fill(m *session.Message) bool {
 	return true
 }
 
+// prompt makes a message of an event that has what a person typed. It returns false of another one.
+func (it *codexItem) prompt(m *session.Message) bool {
+	if it.Type != "user_message" || strings.TrimSpace(it.Message) == "" {
+		return false
+	}
+	m.Role, m.Content = session.RoleUser, session.Text(it.Message)
+	if isInjected(it.Message) {
+		m.Kind = session.KindMeta
+	}
+	return true
+}
+
+// maxPrompts bounds the prompts that were told of once, and the texts of one.
+const maxPrompts = 8
+
+// told reports whether the record of the other kind, item or event, has told of a prompt: some versions write both for
+// each, in either order, and some only one. Else it notes the prompt, until an answer follows.
+func (p *FilePosition) told(m *session.Message, kind string) bool {
+	if m.Role == session.RoleAssistant {
+		p.Prompts = nil
+	}
+	if m.Role != session.RoleUser {
+		return false
+	}
+	prints := promptPrints(m.Content)
+	for i, known := range p.Prompts {
+		of, has, _ := strings.Cut(known, " ")
+		if of != kind && slices.ContainsFunc(prints, func(one string) bool { return strings.Contains(has, one) }) {
+			p.Prompts = slices.Delete(p.Prompts, i, i+1)
+			return true
+		}
+	}
+	p.Prompts = append(p.Prompts, kind+" "+strings.Join(prints, " "))
+	p.Prompts = p.Prompts[max(len(p.Prompts)-maxPrompts, 0):]
+	return false
+}
+
+// promptPrints returns the prints of a content's texts, and of all of them together.
+func promptPrints(content strictjson.Value) (prints []string) {
+	texts := textsOf(content)
+	for _, text := range append(texts[:min(len(texts), maxPrompts)], strings.Join(texts, "")) {
+		sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+		prints = append(prints, hex.EncodeToString(sum[:8]))
+	}
+	return prints
+}
+
 // arguments returns what a call was given: JSON that stands in a string is taken out of it.
 func (it *codexItem) arguments() strictjson.Value {
 	for _, v := range []strictjson.Value{it.Arguments, it.Input, it.Action} {
@@ -184,13 +231,13 @@ func (it *codexItem) arguments() strictjson.Value {
 
 // injected reports whether the content of a user's message was put in by Codex.
 func injected(content strictjson.Value) bool {
-	var parts []struct {
-		Text string `json:"text"`
-	}
-	if strictjson.UnmarshalLenient(content, &parts) != nil || len(parts) == 0 {
-		return false
-	}
-	text := strings.TrimSpace(parts[0].Text)
+	texts := textsOf(content)
+	return len(texts) > 0 && isInjected(texts[0])
+}
+
+// isInjected is [injected] of one text.
+func isInjected(text string) bool {
+	text = strings.TrimSpace(text)
 	for _, begin := range []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<skill>"} {
 		if strings.HasPrefix(text, begin) {
 			return true
@@ -222,9 +269,19 @@ func (r *record) codexMessage(m session.Message, id string) []Item {
 	return []Item{it}
 }
 
-// codexEvent takes what an event says of turns that were taken back, and returns what it says was
+// codexEvent returns the item of an event, and in front of it the message of a prompt that no item has.
+func (r *record) codexEvent(m session.Message, e *codexItem) []Item {
+	items := r.event() // which has the images of a prompt
+	items[0].Usage = r.codexSum(e)
+	if e.prompt(&m) && !r.at.told(&m, "event") {
+		items = append(r.codexMessage(m, ""), items...)
+	}
+	return items
+}
+
+// codexSum takes what an event says of turns that were taken back, and returns what it says was
 // used.
-func (r *record) codexEvent(e *codexItem) *session.Usage {
+func (r *record) codexSum(e *codexItem) *session.Usage {
 	switch {
 	case e.Type == "token_count" && e.Info.Total != nil:
 		total := e.Info.Total.usage()

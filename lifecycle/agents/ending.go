@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
-	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -30,7 +29,7 @@ func EndOfTurn(agent, path string, began time.Time) (*Ending, error) {
 		return nil, err
 	}
 	defer src.Close()
-	if src.packed != codec.None { // nobody writes on in it
+	if src.coded { // nobody writes on in it
 		return nil, nil
 	}
 	from := max(src.size-tailBytes, 0)

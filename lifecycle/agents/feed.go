@@ -7,7 +7,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/lopen-dev/lopen/writer/codec"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -74,7 +73,7 @@ func (f *lineFeed) take(r *Reader, p *FilePosition) ([]Item, bool) {
 	}
 	if !errors.Is(err, io.EOF) {
 		r.report.bad(Place{Path: f.path, Line: l.number, Offset: l.offset, Why: err.Error()})
-	} else if f.src.packed != codec.None {
+	} else if f.src.coded {
 		p.Packed = f.src.size
 	}
 	p.Until = p.Offset

@@ -116,10 +116,10 @@ func (f *finder) walk(ctx context.Context, from string) error {
 			return nil // removed meanwhile
 		}
 		at := file{path: path, size: info.Size()}
-		if f.agent == Claude {
-			f.claude(at, info.ModTime())
+		if given := path == from; f.agent == Claude {
+			f.claude(at, info.ModTime(), given)
 		} else {
-			f.codex(at, info.ModTime())
+			f.codex(at, info.ModTime(), given)
 		}
 		return nil
 	})
@@ -136,10 +136,10 @@ const (
 )
 
 // claude takes {session}.jsonl, {session}/subagents/**/agent-*.jsonl, and agent-*.jsonl beside the
-// sessions, where older versions left it.
-func (f *finder) claude(at file, modified time.Time) {
+// sessions, where older versions left it. A file that was given by its path may have any name.
+func (f *finder) claude(at file, modified time.Time, given bool) {
 	dir, base := filepath.Split(at.path)
-	if filepath.Ext(base) != transcript {
+	if filepath.Ext(base) != transcript && !given {
 		return
 	}
 	at.name = base
@@ -192,14 +192,16 @@ func isUUID(id string) bool {
 	return len(id) == len("00000000-0000-0000-0000-000000000000")
 }
 
-// codex takes rollout-*.jsonl, also compressed. A subagent's says whose it is.
-func (f *finder) codex(at file, modified time.Time) {
+// codex takes rollout-*.jsonl, also compressed, and what begins like one. A subagent's says whose it is.
+func (f *finder) codex(at file, modified time.Time, given bool) {
 	name, packed := codec.Cut(filepath.Base(at.path))
-	if !strings.HasPrefix(name, rollout) || filepath.Ext(name) != transcript || packed != codec.None && packed != codec.Zstd {
+	if !given && filepath.Ext(name) != transcript || packed != codec.None && packed != codec.Zstd {
 		return
 	}
-	at.name = name
 	head, err := firstLine(at.path)
+	if err == nil && !given && !strings.HasPrefix(name, rollout) && !head.beginsRollout() {
+		return
+	}
 	if err != nil {
 		f.library.Left = append(f.library.Left, err)
 		return
@@ -209,6 +211,7 @@ func (f *finder) codex(at file, modified time.Time) {
 		stem := strings.TrimSuffix(name, transcript)
 		id = stem[max(len(stem)-len("00000000-0000-0000-0000-000000000000"), 0):]
 	}
+	at.name = id + transcript // as a copy by another name has it
 	if session == "" {
 		session = id
 	}
@@ -255,8 +258,10 @@ func (f *finder) add(id string, at file, modified time.Time) {
 	}
 	if i := slices.IndexFunc(h.files, func(o file) bool { return o.name == at.name }); i >= 0 {
 		other := h.files[i]
-		switch plain := filepath.Ext(other.path) == transcript; {
-		case other.path == at.path, plain && filepath.Ext(at.path) != transcript: // it was found twice, or is a compressed copy
+		_, packed := codec.Cut(at.path)
+		_, before := codec.Cut(other.path)
+		switch plain := before == codec.None; {
+		case other.path == at.path, plain && packed != codec.None: // it was found twice, or is a compressed copy
 			return
 		case plain && at.size <= other.size:
 			f.left(at, other)

@@ -38,6 +38,11 @@ func (l *headLine) own() (id, session string) {
 	return l.ID, ""
 }
 
+// beginsRollout reports whether a line is the first one of a rollout.
+func (l *headLine) beginsRollout() bool {
+	return l.Type == "session_meta" || l.Type == "" && l.ID != "" && l.Time != ""
+}
+
 // firstLine reads the first line of a file.
 func firstLine(path string) (headLine, error) {
 	var first headLine
@@ -116,6 +121,8 @@ func (l *headLine) message() (m session.Message) {
 		l.Payload.fill(&m)
 	case "message":
 		(&codexItem{Type: l.Type, Role: l.Role, Content: l.Content}).fill(&m)
+	case "event_msg":
+		l.Payload.prompt(&m)
 	}
 	return m
 }
@@ -123,20 +130,28 @@ func (l *headLine) message() (m session.Message) {
 // title returns the first words of a content that a person wrote, on one line. What the agent or an editor puts
 // in front of them stands in tags.
 func title(content strictjson.Value) string {
+	for _, text := range textsOf(content) {
+		if words := oneLine(untagged(text)); words != "" {
+			return words
+		}
+	}
+	return ""
+}
+
+// textsOf returns the texts of a content: of its parts, or the one that it is.
+func textsOf(content strictjson.Value) (texts []string) {
 	var text string
 	var parts []struct {
 		Text string `json:"text"`
 	}
 	if strictjson.UnmarshalLenient(content, &text) == nil && text != "" {
-		return oneLine(untagged(text))
+		return []string{text}
 	}
 	_ = strictjson.UnmarshalLenient(content, &parts) // else there are none
 	for _, p := range parts {
-		if words := oneLine(untagged(p.Text)); words != "" {
-			return words
-		}
+		texts = append(texts, p.Text)
 	}
-	return ""
+	return texts
 }
 
 // untagged returns a text without the tags at its beginning and what is in them.

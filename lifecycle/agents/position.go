@@ -23,7 +23,7 @@ type FilePosition struct {
 	Offset int64  `json:"offset"`           // of the first line that was not taken
 	Lines  int    `json:"lines,omitempty"`  // before Offset
 	Until  int64  `json:"until,omitempty"`  // where the pass ends in this file
-	Packed int64  `json:"packed,omitempty"` // size of a compressed file that was read to its end
+	Packed int64  `json:"packed,omitempty"` // size of a compressed file, or one in UTF-16, that was read to its end
 	// Print is of the bytes at the beginning of the file and before Offset.
 	Print string `json:"print,omitempty"`
 	// Again is set once a file of the history was rewritten. Its items may be known, in this pass and
@@ -46,6 +46,8 @@ type FilePosition struct {
 	// whose file may begin so.
 	Copied bool     `json:"copied,omitempty"`
 	Turns  []string `json:"turns,omitempty"` // what the last prompts followed
+	// Prompts are those that a rollout has told of once, as an item or as an event: see told.
+	Prompts []string `json:"prompts,omitempty"`
 }
 
 // requestUsage is what a request has used, as far as its lines have said.
@@ -94,7 +96,7 @@ func (p *Position) clone() Position {
 	c := Position{Begun: p.Begun, Files: slices.Clone(p.Files)}
 	for i := range c.Files {
 		f := &c.Files[i]
-		f.Asked, f.Turns, f.Aside = slices.Clone(f.Asked), slices.Clone(f.Turns), slices.Clone(f.Aside)
+		f.Asked, f.Turns, f.Aside, f.Prompts = slices.Clone(f.Asked), slices.Clone(f.Turns), slices.Clone(f.Aside), slices.Clone(f.Prompts)
 		if f.Total != nil {
 			total := *f.Total
 			f.Total = &total

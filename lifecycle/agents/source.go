@@ -18,6 +18,7 @@ type source struct {
 	*os.File
 	size   int64 // when it was opened
 	packed codec.Codec
+	coded  bool // compressed, or in UTF-16: it is read from its beginning to get anywhere in it
 }
 
 func openSource(path string) (*source, error) {
@@ -30,14 +31,16 @@ func openSource(path string) (*source, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	_, packed := codec.Cut(filepath.Base(path))
-	return &source{f, info.Size(), packed}, nil
+	mark := make([]byte, 2)
+	_, _ = f.ReadAt(mark, 0) // an error comes back when it is read
+	return &source{f, info.Size(), packed, packed != codec.None || documents.IsUTF16(mark)}, nil
 }
 
 const (
 	// most is what a compressed file may come to, in bytes for each of its own: lines of JSON that
 	// are much alike.
 	most = 4 << 10
-	// whole stands for the end of a compressed file, whose size is not known before it is read.
+	// whole stands for the end of a coded file, whose size as text is not known before it is read.
 	whole = 1<<63 - 1
 )
 
@@ -45,7 +48,7 @@ const (
 // last one, and is read from its beginning.
 func (s *source) begin(p *FilePosition) (rewritten bool) {
 	p.Until = s.size
-	if s.packed != codec.None {
+	if s.coded {
 		if p.Until = whole; p.Packed == s.size {
 			p.Until = p.Offset // it was read to its end
 			return false
@@ -60,16 +63,16 @@ func (s *source) begin(p *FilePosition) (rewritten bool) {
 
 // content returns a reader of the bytes up to an offset, and what has to be closed.
 func (s *source) content(until int64) (io.Reader, io.Closer) {
-	if s.packed == codec.None {
+	if !s.coded {
 		return io.NewSectionReader(s, 0, until), io.NopCloser(nil)
 	}
 	unpacked := codec.NewReader(s.packed, io.NewSectionReader(s, 0, s.size))
-	return io.LimitReader(unpacked, min(until, min(s.size, whole/most)*most)), unpacked
+	return io.LimitReader(documents.TextReader(unpacked), min(until, min(s.size, whole/most)*most)), unpacked
 }
 
 // unread is how many bytes there are to read behind an offset, or more.
 func (s *source) unread(offset int64) int64 {
-	if s.packed != codec.None {
+	if s.coded {
 		return block
 	}
 	return max(s.size-offset, 0) + 1 // with room to see the end
