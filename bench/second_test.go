@@ -40,7 +40,7 @@ func BenchmarkSecondRun(b *testing.B) {
 		}
 	}
 	makeOne := run(func(store *lifecycle.Store) error {
-		_, err := store.Checkpoint(b.Context(), false)
+		_, err := store.Checkpoint(b.Context(), nil, false)
 		return err
 	})
 	makeOne()

@@ -106,7 +106,7 @@ func TestNilContextsAreErrors(t *testing.T) {
 		"Session.Look":          func() error { _, err := sess.Look(ctx); return err },
 		"Session.Patch":         func() error { _, err := sess.Patch(ctx, "a", 1); return err },
 		"Session.Past":          func() error { _, err := sess.Past(ctx); return err },
-		"Store.Checkpoint":      func() error { _, err := store.Checkpoint(ctx, true); return err },
+		"Store.Checkpoint":      func() error { _, err := store.Checkpoint(ctx, nil, true); return err },
 		"Session.Checkpoint":    func() error { _, _, err := sess.Checkpoint(ctx, why, ""); return err },
 		"Session.PinCheckpoint": func() error { return sess.PinCheckpoint(ctx, e.ID, true) },
 		"Store.Watch":           func() error { return store.Watch(ctx, id, 0, func(record.Record) error { return nil }) },

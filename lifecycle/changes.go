@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -74,6 +75,17 @@ func (s *Session) look(ctx context.Context) ([]files.Change, error) {
 	return changes, nil
 }
 
+// orLost returns err, or the pause that explains it. When a file is missing, the whole folder
+// of the session may be gone; Sync then makes the writer find that out.
+func (s *Session) orLost(ctx context.Context, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		if lost := s.Sync(ctx); lost != nil {
+			return lost
+		}
+	}
+	return err
+}
+
 // workTree returns the folder in whose files the session works. The caller holds mu.
 func (s *Session) workTree() (_ writer.FS, err error) {
 	w := s.State().Header().Worktree
@@ -99,11 +111,15 @@ func (s *Session) recall() error {
 		}
 	}
 	old, known, err := files.Recall(s.store.project, s.seenPath(), s.store.opts.Memory, s.path(seenFile))
+	last, lerr := k.store.whole(k.last)
+	if lerr != nil {
+		return lerr
+	}
 	switch {
-	case err == nil && known && (k.last == nil || old.At.After(k.last.At)):
+	case err == nil && known && (last == nil || old.At.After(last.At)):
 		k.seen, k.saved = old, old
-	case k.last != nil && k.last.Removed == "":
-		k.tree = k.store.Tree(k.last.Root)
+	case last != nil && last.Removed == "":
+		k.tree = k.store.Tree(last.Root)
 	case err == nil && !known:
 		k.seen = old // its contents are compared with what is read
 	}
@@ -126,6 +142,25 @@ func (s *Session) sees(now *checkpoint.Tree) (changes []files.Change) {
 	}
 	k.tree, k.seen, k.saved = now, k.store.Seen(), k.store.Seen()
 	return changes
+}
+
+// changesAt returns the changes of a checkpoint that was just made. The caller holds mu.
+func (s *Session) changesAt(e *checkpoint.Entry) ([]files.Change, error) {
+	if e.Only == nil {
+		return s.sees(s.files.store.Tree(e.Root)), nil
+	}
+	return s.files.store.Changes(e)
+}
+
+// whole returns the newest checkpoint of the whole tree on the line that ends with e; nil if there is
+// none.
+func (c *Checkpoints) whole(e *checkpoint.Entry) (_ *checkpoint.Entry, err error) {
+	for e != nil && e.Only != nil && err == nil {
+		if e, err = c.At(e.Parent); errors.Is(err, checkpoint.ErrNotFound) {
+			return nil, nil
+		}
+	}
+	return e, err
 }
 
 // flat returns a tree as a snapshot for Look. The snapshot lacks what would let Look skip the
@@ -435,16 +470,19 @@ func changeTo(path string, is *files.Fingerprint) files.Change {
 // Checkpoint stores the project's files while there is no session, as [Session.Checkpoint] does for one: durably,
 // with the reason [checkpoint.Manual]. Its entry names no session and no task, so that it is on no session's line:
 // any session may go back to its files, and goes on without it.
-func (s *Store) Checkpoint(ctx context.Context, pin bool) (e *checkpoint.Entry, err error) {
+//
+// only is the caller's own list of files, see [Session.CheckpointOf]; nil is the whole tree.
+func (s *Store) Checkpoint(ctx context.Context, only []string, pin bool) (e *checkpoint.Entry, err error) {
+	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual, Only: only}
 	if !s.saves() {
-		return &checkpoint.Entry{Meta: checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual}}, nil
+		return &checkpoint.Entry{Meta: meta}, nil
 	}
 	cps, err := s.makeCheckpoints(nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cps.release(&s.opts.Logger)) }()
-	meta := checkpoint.Meta{At: s.opts.Now().UTC(), Reason: checkpoint.Manual, Git: s.git(ctx, nil)}
+	meta.Git = s.git(ctx, nil)
 	e, err = cps.Create(ctx, meta)
 	if err == nil && pin {
 		err = cps.Pin(ctx, e.ID, true)

@@ -40,19 +40,6 @@ type Checkpoints struct {
 
 var checkpointDirs = []string{checkpointsDir, blobsDir}
 
-// A WorktreeError is returned when the linked work tree of a session cannot be used.
-type WorktreeError struct {
-	Folder string // absolute path
-	session.Worktree
-	Err error
-}
-
-func (e *WorktreeError) Error() string {
-	return fmt.Sprintf("open work tree %s: %v", e.Folder, e.Err)
-}
-
-func (e *WorktreeError) Unwrap() error { return e.Err }
-
 // openTree opens the folder of a linked work tree.
 func (s *Store) openTree(w *session.Worktree) (dir writer.FS, err error) {
 	folder := w.Folder(s.project.Name())
@@ -390,24 +377,48 @@ func (s *Session) closeCheckpoints(ctx context.Context) error {
 // Afterwards Checkpoint removes old checkpoints beyond the limit of the store's [Policy];
 // see [Session.CheckpointsOver].
 func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task string) (*checkpoint.Entry, []files.Change, error) {
+	return s.keep(ctx, checkpoint.Meta{Reason: why, Task: task})
+}
+
+// CheckpointOf is Checkpoint of the caller's own list of files and folders, relative to the work
+// tree; what is not there is recorded as absent. Other paths are as in the entry before, and a
+// rewind to it touches the list alone. The changes are those in the list since the entry before.
+// For the next Checkpoint or Look nothing was seen. The error has class invalid for a path that is
+// ignored or cannot be recorded.
+func (s *Session) CheckpointOf(ctx context.Context, paths []string) (*checkpoint.Entry, []files.Change, error) {
+	only, err := checkpoint.CleanOnly(paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.keep(ctx, checkpoint.Meta{Reason: checkpoint.Manual, Only: only})
+}
+
+// keep is Checkpoint of what is in meta.
+func (s *Session) keep(ctx context.Context, meta checkpoint.Meta) (*checkpoint.Entry, []files.Change, error) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
 	if !s.store.saves() {
 		changes, err := s.look(ctx)
-		return &checkpoint.Entry{Meta: checkpoint.Meta{Session: s.id.String(), At: s.store.opts.Now().UTC(), Reason: why, Task: task}}, changes, err
+		meta.Session, meta.At = s.id.String(), s.store.opts.Now().UTC()
+		return &checkpoint.Entry{Meta: meta}, changes, err
 	}
 	err := s.recall()
 	var e *checkpoint.Entry
 	if err == nil {
-		e, err = s.checkpoint(ctx, why, task, 0)
+		e, err = s.checkpoint(ctx, meta)
 	}
 	if err = s.orLost(ctx, err); err != nil {
 		return nil, nil, fmt.Errorf("checkpoint of session %s: %w", s.id, err)
 	}
-	changes := s.sees(s.files.store.Tree(e.Root))
+	changes, err := s.changesAt(e)
+	if err != nil {
+		return e, nil, err
+	}
 	s.files.last = e
 	err = s.append(commit.CheckpointMade(e, changes))
-	s.recorded.Store(err == nil)
+	if e.Only == nil {
+		s.recorded.Store(err == nil)
+	}
 	if err == nil {
 		err = s.Sync(ctx)
 	}
@@ -417,20 +428,9 @@ func (s *Session) Checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	return e, changes, err
 }
 
-// orLost returns err, or the pause that explains it. When a file is missing, the whole folder
-// of the session may be gone; Sync then makes the writer find that out.
-func (s *Session) orLost(ctx context.Context, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		if lost := s.Sync(ctx); lost != nil {
-			return lost
-		}
-	}
-	return err
-}
-
 // checkpoint makes a checkpoint. On a full disk it removes old checkpoints and tries once
 // more. The caller holds mu.
-func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task string, target uint64) (*checkpoint.Entry, error) {
+func (s *Session) checkpoint(ctx context.Context, of checkpoint.Meta) (*checkpoint.Entry, error) {
 	if err := s.openCheckpoints(); err != nil {
 		return nil, err
 	}
@@ -439,7 +439,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	}
 	begun := time.Now()
 	meta := s.store.meta(ctx, s.id, s.State(), s.mark.Load().Mark, s.files.last)
-	meta.Reason, meta.Task, meta.Target = why, task, target
+	meta.Reason, meta.Task, meta.Target, meta.Only = of.Reason, of.Task, of.Target, of.Only
 	e, err := s.files.store.Create(ctx, meta)
 	if writer.ClassOf(err) == writer.ClassNoSpace && s.thin(ctx) > 0 {
 		e, err = s.files.store.Create(ctx, meta)
@@ -447,7 +447,7 @@ func (s *Session) checkpoint(ctx context.Context, why checkpoint.Reason, task st
 	if err != nil {
 		return nil, err
 	}
-	s.log.Info().Uint64("number", e.Number).Stringer("checkpoint", e.ID).Str("task", task).Str("reason", string(why)).Uint64("seq", e.Seq).
+	s.log.Info().Uint64("number", e.Number).Stringer("checkpoint", e.ID).Str("task", e.Task).Str("reason", string(e.Reason)).Uint64("seq", e.Seq).
 		Int("changed", e.Changed).Int64("bytes", e.Bytes).Bool("contested", e.Contested()).Dur("duration_ms", time.Since(begun)).Msg("checkpoint made")
 	return e, nil
 }

@@ -38,6 +38,7 @@ package lifecycle
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/rs/zerolog"
 
@@ -109,3 +110,16 @@ func LogCause(e *zerolog.Event, err error) *zerolog.Event { return actors.Cause(
 
 // ClassOf returns the class of a storage error.
 func ClassOf(err error) Class { return writer.ClassOf(err) }
+
+// A WorktreeError is returned when the linked work tree of a session cannot be used.
+type WorktreeError struct {
+	Folder string // absolute path
+	session.Worktree
+	Err error
+}
+
+func (e *WorktreeError) Error() string {
+	return fmt.Sprintf("open work tree %s: %v", e.Folder, e.Err)
+}
+
+func (e *WorktreeError) Unwrap() error { return e.Err }

@@ -139,7 +139,7 @@ func TestSecondRunReadsWhatChanged(t *testing.T) {
 			m.killed = true
 		},
 		"there is no session": func(m *machine, store *lifecycle.Store) {
-			_, err := store.Checkpoint(m.t.Context(), false)
+			_, err := store.Checkpoint(m.t.Context(), nil, false)
 			require.NoError(m.t, err)
 		},
 		"no checkpoints are made": func(m *machine, store *lifecycle.Store) {

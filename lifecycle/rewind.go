@@ -336,7 +336,7 @@ type rewindRun struct {
 }
 
 func (s *rewindRun) Before(ctx context.Context, r *session.Rewinding, target *checkpoint.Entry) (*checkpoint.Entry, error) {
-	return s.checkpoint(ctx, checkpoint.BeforeRewind, r.Task, target.Number)
+	return s.checkpoint(ctx, checkpoint.Meta{Reason: checkpoint.BeforeRewind, Task: r.Task, Target: target.Number})
 }
 
 func (s *rewindRun) Begin(ctx context.Context, r *session.Rewinding) error {
@@ -358,7 +358,7 @@ func (s *rewindRun) Back(ctx context.Context, r *session.Rewinding) error {
 func (s *rewindRun) After(ctx context.Context, r *session.Rewinding, target, before *checkpoint.Entry) (*checkpoint.Entry, error) {
 	k := &s.files
 	k.last = before // so that it becomes the parent of the next checkpoint
-	after, err := s.checkpoint(ctx, checkpoint.AfterRewind, r.Task, target.Number)
+	after, err := s.checkpoint(ctx, checkpoint.Meta{Reason: checkpoint.AfterRewind, Task: r.Task, Target: target.Number})
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestUnsavedIsEmpty(t *testing.T) {
 	_, changes, err = sess.Checkpoint(t.Context(), checkpoint.AfterTask, "t")
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
-	e, err = store.Checkpoint(t.Context(), true)
+	e, err = store.Checkpoint(t.Context(), nil, true)
 	require.NoError(t, err)
 	require.True(t, e.ID.IsZero())
 	require.NoError(t, os.Remove(filepath.Join(dir, "a")))

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +29,11 @@ func newCheckpointCreate(a *app) *cobra.Command {
 	var name string
 	var pin bool
 	cmd := a.jsonFlags(&cobra.Command{
-		Use:   "create",
-		Short: "Keep the project's files as they are",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "create [PATH...]",
+		Short: "Keep the project's files, or the named ones, as they are",
+		Long: `Keep the project's files as they are. With PATHs, files or folders: keep these; all others
+are in the checkpoint as in the one before, and a rewind to it touches what is named alone.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			made := func(store *lifecycle.Store, e *checkpoint.Entry) error {
 				row := (&chain{}).row(e)
 				row.Pinned = pin
@@ -39,7 +43,7 @@ func newCheckpointCreate(a *app) *cobra.Command {
 				if a.out.machine() {
 					return a.printJSON(row)
 				}
-				fmt.Fprintf(a.stderr, "checkpoint %s\n", numbered(e))
+				fmt.Fprintf(a.stderr, "checkpoint %s%s\n", numbered(e), ofList(e))
 				_, err := fmt.Fprintln(a.stdout, e.Number)
 				return err
 			}
@@ -49,20 +53,33 @@ func newCheckpointCreate(a *app) *cobra.Command {
 			}
 			if alone {
 				return a.editStore(func(store *lifecycle.Store) error {
-					e, err := store.Checkpoint(cmd.Context(), pin)
+					only, err := a.listed(store.Project().Name(), args)
 					if err != nil {
 						return err
+					}
+					e, err := store.Checkpoint(cmd.Context(), only, pin)
+					if err != nil {
+						return usageIf(err, lifecycle.ErrInvalid)
 					}
 					return made(store, e)
 				})
 			}
 			return a.editSession(cmd.Context(), name, false, func(store *lifecycle.Store, sess *lifecycle.Session) error {
-				e, _, err := sess.Checkpoint(cmd.Context(), checkpoint.Manual, "")
+				only, err := a.listed(sess.State().Header().Worktree.Folder(store.Project().Name()), args)
+				if err != nil {
+					return err
+				}
+				var e *checkpoint.Entry
+				if only == nil {
+					e, _, err = sess.Checkpoint(cmd.Context(), checkpoint.Manual, "")
+				} else {
+					e, _, err = sess.CheckpointOf(cmd.Context(), only)
+				}
 				if err == nil && pin {
 					err = sess.PinCheckpoint(cmd.Context(), e.ID, true)
 				}
 				if err != nil {
-					return err
+					return usageIf(err, lifecycle.ErrInvalid)
 				}
 				return made(store, e)
 			})
@@ -71,4 +88,28 @@ func newCheckpointCreate(a *app) *cobra.Command {
 	sessionFlag(cmd, &name)
 	cmd.Flags().BoolVar(&pin, "pin", false, "keep it when checkpoints beyond the limit are removed")
 	return cmd
+}
+
+// listed turns the paths of a checkpoint from where the command was called into paths of a folder,
+// and names those at which nothing is; nil for none.
+func (a *app) listed(folder string, args []string) (only []string, err error) {
+	for _, arg := range args {
+		path, err := a.within(folder, arg)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Lstat(filepath.Join(folder, filepath.FromSlash(path))); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(a.stderr, "nothing is at %s: a rewind removes what comes there\n", shown(path))
+		}
+		only = append(only, path)
+	}
+	return only, nil
+}
+
+// ofList is what a line says of a checkpoint of a list.
+func ofList(e *checkpoint.Entry) string {
+	if e.Only == nil {
+		return ""
+	}
+	return " of " + firstOf(e.Only) + " alone"
 }

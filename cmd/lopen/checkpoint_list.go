@@ -61,6 +61,9 @@ it comes from up to there.`,
 				if r.Worktree != "" {
 					marks = append(marks, "in another work tree")
 				}
+				if r.Only != nil {
+					marks = append(marks, strings.TrimPrefix(ofList(r.Entry), " "))
+				}
 				if r.Contested {
 					marks = append(marks, "contested")
 				}

@@ -205,6 +205,9 @@ func (r *rewindCall) find(store *lifecycle.Store, id session.ID, cps *chain) err
 		}
 		r.options.Paths = append(r.options.Paths, path)
 	}
+	if _, err := e.Among(r.options.Paths); err != nil {
+		return usageIf(err, lifecycle.ErrInvalid)
+	}
 	if r.paths == nil || len(r.paths) > 0 {
 		return nil
 	}

@@ -42,6 +42,9 @@ func newCheckpointShow(a *app) *cobra.Command {
 				}
 				fmt.Fprintf(a.stdout, "%s  %s  %s %s, %s, record %d, %d/%d tasks done, %s\n", numbered(e), e.At.Local().Format(time.DateTime), e.Reason, e.Task,
 					sessionOf(e), e.Seq, e.Tasks.Completed, e.Tasks.Total, bytesText(e.Bytes))
+				if e.Only != nil {
+					fmt.Fprintf(a.stdout, "a checkpoint%s: all else is as in the one before\n", ofList(e))
+				}
 				if e.Git != (checkpoint.Git{}) {
 					fmt.Fprintf(a.stdout, "git: %s\n", gitText(e.Git))
 				}

@@ -166,6 +166,8 @@ func (e *Entry) check(next uint64) error {
 		return fmt.Errorf("its number %d is not one that follows", e.Number)
 	case !e.Reason.valid():
 		return fmt.Errorf("there is no reason %s", quote(string(e.Reason)))
+	case e.Only != nil && e.Reason != Manual:
+		return errors.New("it has a list of paths, and its reason is not manual")
 	case e.Parent >= e.Number || e.Target >= e.Number || begun(e.By, e.Number-1) || begun(e.Active, e.Number):
 		return errors.New("it names an entry that came later")
 	case min(e.Changed, e.Files, e.Taken.Files, e.Hidden) < 0 || min(e.Bytes, e.Taken.Bytes) < 0:

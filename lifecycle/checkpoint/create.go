@@ -30,6 +30,13 @@ func (s *Store) Create(ctx context.Context, meta Meta) (*Entry, error) {
 	if !meta.Reason.valid() {
 		return nil, &writer.Error{Op: "create checkpoint", Path: s.dir.Name(), Class: writer.ClassInvalid, Err: fmt.Errorf("there is no reason %q", meta.Reason)}
 	}
+	if meta.Only != nil {
+		only, err := CleanOnly(meta.Only)
+		if err != nil {
+			return nil, err
+		}
+		meta.Only = only
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hold, err := s.blobs.Hold(ctx)

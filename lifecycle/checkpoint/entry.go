@@ -76,6 +76,10 @@ type Meta struct {
 	Tasks       Tasks     `json:"tasks"`
 	Messages    int       `json:"messages,omitempty"` // number of the session's messages
 	Git         Git       `json:"git,omitzero"`
+	// Only is the caller's own list of files and folders, see [CleanOnly]; nil is the whole tree. Other
+	// paths are in the tree as in the entry before; of the first entry they are as they are. A rewind
+	// to the entry touches what is in the list alone. Its reason is Manual.
+	Only []string `json:"only,omitempty"`
 	// Target is the number of the entry that a rewind returns to; set with BeforeRewind and
 	// AfterRewind, unless that one is in an imported chain.
 	Target uint64 `json:"target,omitempty"`

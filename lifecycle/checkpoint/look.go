@@ -48,6 +48,10 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 		e.Active = []Active{{Session: meta.Session, Task: meta.Task, Begun: e.Number}}
 	}
 	e.Cut = e.Cut || c.tail > 0 // the damaged lines may have been entries
+	if prev := c.live(anyEntry); meta.Only != nil && prev != nil {
+		e.Active = c.newest().Active // the next entry asks who changed the other paths since
+		return l.lookAt(ctx, e, prev, base, known)
+	}
 
 	snapshot, rules, err := l.take(ctx, c, e, base, known)
 	if err != nil {

@@ -139,6 +139,20 @@ func (s *Store) Lookup(name string) (*Entry, error) {
 	return nil, fmt.Errorf("checkpoint %s: %w", id.Short(), ErrNotFound)
 }
 
+// Changes returns the changes of an entry since the one before it that was not removed; none of the
+// first one.
+func (s *Store) Changes(e *Entry) ([]files.Change, error) {
+	c, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	before := c.live(func(b *Entry) bool { return b.Number < e.Number })
+	if before == nil {
+		return nil, nil
+	}
+	return Diff(s.Tree(before.Root), s.Tree(e.Root))
+}
+
 // At returns the entry of a number, even if it was removed. The error wraps [ErrNotFound] if
 // there is none.
 func (s *Store) At(number uint64) (*Entry, error) {

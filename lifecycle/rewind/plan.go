@@ -11,12 +11,13 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 // Options say what a rewind changes.
 type Options struct {
 	Files, State bool
-	Paths        []string // only these files and folders; nil means all
+	Paths        []string // only these files and folders; nil means all, or those of the checkpoint's own list
 	Contested    bool     // also files that changed while this session and others were at work
 	Force        bool     // also files that others changed or have open; changes that the system does not allow are left out
 	DryRun       bool     // nothing is changed
@@ -106,8 +107,14 @@ func (p *Planner) Preview(ctx context.Context, to checkpoint.ID, opts Options) (
 
 // preview is Preview of the rewind for a failed task, or, without one, that of a person.
 func (p *Planner) preview(ctx context.Context, to checkpoint.ID, opts Options, task string) (*session.Rewinding, Result, error) {
+	if !opts.Files && !opts.State {
+		return nil, Result{}, errNothing
+	}
 	target, err := p.find(to.String(), false)
 	if err != nil {
+		return nil, Result{}, err
+	}
+	if opts.Paths, err = target.Among(opts.Paths); err != nil {
 		return nil, Result{}, err
 	}
 	r := &session.Rewinding{To: to.String(), Files: opts.Files, State: opts.State, Force: opts.Force, Contested: opts.Contested, Task: task}
@@ -135,6 +142,9 @@ func (p *Planner) preview(ctx context.Context, to checkpoint.ID, opts Options, t
 	}
 	return r, would, err
 }
+
+// errNothing is the error of a rewind that is to bring nothing back.
+var errNothing = &writer.Error{Op: "rewind", Class: writer.ClassInvalid, Err: errors.New("say what it brings back: the files, the state or both")}
 
 // find returns a checkpoint of the project's chain, or of one that was imported, by its full ID.
 func (p *Planner) find(name string, removed bool) (*checkpoint.Entry, error) {
