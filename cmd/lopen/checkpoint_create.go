@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,12 +70,7 @@ are in the checkpoint as in the one before, and a rewind to it touches what is n
 				if err != nil {
 					return err
 				}
-				var e *checkpoint.Entry
-				if only == nil {
-					e, _, err = sess.Checkpoint(cmd.Context(), checkpoint.Manual, "")
-				} else {
-					e, _, err = sess.CheckpointOf(cmd.Context(), only)
-				}
+				e, err := checkpointOf(cmd.Context(), sess, only)
 				if err == nil && pin {
 					err = sess.PinCheckpoint(cmd.Context(), e.ID, true)
 				}
@@ -88,6 +84,16 @@ are in the checkpoint as in the one before, and a rewind to it touches what is n
 	sessionFlag(cmd, &name)
 	cmd.Flags().BoolVar(&pin, "pin", false, "keep it when checkpoints beyond the limit are removed")
 	return cmd
+}
+
+// checkpointOf makes a checkpoint of some paths, or of all files for nil.
+func checkpointOf(ctx context.Context, sess *lifecycle.Session, only []string) (e *checkpoint.Entry, err error) {
+	if only == nil {
+		e, _, err = sess.Checkpoint(ctx, checkpoint.Manual, "")
+	} else {
+		e, _, err = sess.CheckpointOf(ctx, only)
+	}
+	return e, err
 }
 
 // listed turns the paths of a checkpoint from where the command was called into paths of a folder,

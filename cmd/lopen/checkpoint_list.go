@@ -48,31 +48,35 @@ it comes from up to there.`,
 			}
 			w := tabwriter.NewWriter(a.stdout, 0, 4, 2, ' ', 0)
 			for _, r := range rows {
-				var marks []string
-				if r.Pinned {
-					marks = append(marks, "pinned")
-				}
-				if r.Failed {
-					marks = append(marks, "pinned as failed:"+r.Task)
-				}
-				if r.Imported != "" {
-					marks = append(marks, "imported")
-				}
-				if r.Worktree != "" {
-					marks = append(marks, "in another work tree")
-				}
-				if r.Only != nil {
-					marks = append(marks, strings.TrimPrefix(ofList(r.Entry), " "))
-				}
-				if r.Contested {
-					marks = append(marks, "contested")
-				}
 				fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d/%d done\tfiles changed: %d\t%s\t%s\n", r.Number, r.ID.Short(), ago(time.Since(r.At)), r.Reason, sessionOf(r.Entry), r.Task,
-					r.Tasks.Completed, r.Tasks.Total, r.Changed, bytesText(r.Bytes), strings.Join(marks, ", "))
+					r.Tasks.Completed, r.Tasks.Total, r.Changed, bytesText(r.Bytes), strings.Join(r.marks(), ", "))
 			}
 			return w.Flush()
 		},
 	})
 	sessionFlag(cmd, &name)
 	return cmd
+}
+
+// marks are what the list says behind a checkpoint.
+func (r *checkpointRow) marks() (marks []string) {
+	if r.Pinned {
+		marks = append(marks, "pinned")
+	}
+	if r.Failed {
+		marks = append(marks, "pinned as failed:"+r.Task)
+	}
+	if r.Imported != "" {
+		marks = append(marks, "imported")
+	}
+	if r.Worktree != "" {
+		marks = append(marks, "in another work tree")
+	}
+	if r.Only != nil {
+		marks = append(marks, strings.TrimPrefix(ofList(r.Entry), " "))
+	}
+	if r.Contested {
+		marks = append(marks, "contested")
+	}
+	return marks
 }

@@ -39,15 +39,7 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 	} else {
 		l.tree.unstored = map[blob.Hash][]item{}
 	}
-	meta.At = meta.At.UTC().Round(0)
-	e := &Entry{Number: c.next + uint64(c.tail), Meta: meta}
-	if prev := c.newest(); prev != nil {
-		e.Previous = prev.ID
-		e.By, e.Active, e.Cut = s.tasks(prev, meta, e.Number)
-	} else if meta.Reason == BeforeTask {
-		e.Active = []Active{{Session: meta.Session, Task: meta.Task, Begun: e.Number}}
-	}
-	e.Cut = e.Cut || c.tail > 0 // the damaged lines may have been entries
+	e := s.next(c, meta)
 	if prev := c.live(anyEntry); meta.Only != nil && prev != nil {
 		e.Active = c.newest().Active // the next entry asks who changed the other paths since
 		return l.lookAt(ctx, e, prev, base, known)
@@ -86,6 +78,20 @@ func (s *Store) look(ctx context.Context, c *chain, meta Meta, hold *blob.Hold, 
 		e.Changed = e.Files
 	}
 	return &sighting{entry: e, snapshot: snapshot, tree: l.tree}, nil
+}
+
+// next returns the next entry of a chain, without what a look finds.
+func (s *Store) next(c *chain, meta Meta) *Entry {
+	meta.At = meta.At.UTC().Round(0)
+	e := &Entry{Number: c.next + uint64(c.tail), Meta: meta}
+	if prev := c.newest(); prev != nil {
+		e.Previous = prev.ID
+		e.By, e.Active, e.Cut = s.tasks(prev, meta, e.Number)
+	} else if meta.Reason == BeforeTask {
+		e.Active = []Active{{Session: meta.Session, Task: meta.Task, Begun: e.Number}}
+	}
+	e.Cut = e.Cut || c.tail > 0 // the damaged lines may have been entries
+	return e
 }
 
 // count sets the numbers of files and bytes of a snapshot.
