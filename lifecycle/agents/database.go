@@ -44,22 +44,29 @@ func openDatabases(ctx context.Context, temp string, paths []string) (*Library, 
 		}
 		for _, name := range found {
 			db, err := openDatabase(ctx, temp, name)
-			if err == nil {
-				l.databases = append(l.databases, db)
-				if err = db.list(ctx, l); err != nil {
-					err = damaged(err)
-				}
-			}
-			if ctx.Err() != nil {
-				return nil, errors.Join(context.Cause(ctx), l.Close())
-			}
-			if err != nil {
-				l.Left = append(l.Left, fmt.Errorf("%s: %w", name, err))
-			}
+			l.take(ctx, name, db, err)
+		}
+		db, err := openStorage(ctx, temp, path, l)
+		l.take(ctx, path, db, err)
+		if ctx.Err() != nil {
+			return nil, errors.Join(context.Cause(ctx), l.Close())
 		}
 	}
 	slices.SortFunc(l.Histories, func(a, b History) int { return a.Modified.Compare(b.Modified) })
 	return l, nil
+}
+
+// take lists the sessions of a database, or notes why it cannot be read.
+func (l *Library) take(ctx context.Context, path string, db *database, err error) {
+	if db != nil {
+		l.databases = append(l.databases, db)
+		if err = db.list(ctx, l); err != nil {
+			err = damaged(err)
+		}
+	}
+	if err != nil {
+		l.Left = append(l.Left, fmt.Errorf("%s: %w", path, err))
+	}
 }
 
 // databasesIn returns the databases in a folder, or the one that a path is.
