@@ -180,30 +180,16 @@ func flat(t *checkpoint.Tree) (*files.Snapshot, error) {
 	return s, err
 }
 
-// Patch returns what a task has changed so far: see [rewind.Planner.Patch]. It does not
-// affect what the next Look or Checkpoint returns.
-func (s *Session) Patch(ctx context.Context, task string, limit int) ([]byte, error) {
-	s.files.mu.Lock()
-	defer s.files.mu.Unlock()
-	err := s.recall()
-	var text []byte
-	if err == nil {
-		text, err = s.planner().Patch(ctx, task, limit)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("patch of %s: %w", task, err)
-	}
-	return text, nil
-}
-
 // A Past is what a resumed loop has to know of earlier holders of the session.
 type Past struct {
 	// Changed are the complete tasks with files that changed after the task. All says that
 	// every file of every complete task changed.
 	Changed []ChangedTask
 	All     bool
-	// Files are the changes that Look returns.
+	// Files are the changes that Look returns. Every is the number of files that were seen last if
+	// each of them changed since, and there were several; else 0.
 	Files []files.Change
+	Every int
 	// Cut are the changes since the begin of the attempt that a kill interrupted. The
 	// attempt may have made them, so they are not in Changed. The log does not have them
 	// yet.
@@ -289,6 +275,9 @@ func (s *Session) Past(ctx context.Context) (*Past, error) {
 	cut := begun == nil && s.State().ActiveTask() != "" // without a checkpoint it is not known who made the changes
 	if cut {
 		p.Cut = p.Files
+	}
+	if len(p.Cut) > 0 {
+		p.Every = 0 // it was the attempt
 	}
 	paths := map[string][]string{}
 	differ, whole := 0, 0
@@ -416,6 +405,11 @@ func (s *Session) lookAround(ctx context.Context, p *Past) (begun *checkpoint.Tr
 	if err := s.recall(); err != nil {
 		return nil, nil, err
 	}
+	seen := k.seen.Count()
+	if last, _ := k.store.whole(k.last); last != nil && k.tree != nil {
+		seen = last.Files
+	}
+	defer func() { p.Every = files.Every(seen, p.Files) }()
 	if k.last == nil { // the session has no checkpoint
 		p.Files, err = s.look(ctx)
 		return nil, func(path string) (*files.Fingerprint, bool, error) {

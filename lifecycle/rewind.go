@@ -130,6 +130,22 @@ func (s *Session) setBack(ctx context.Context, task string) (rewind.Result, stri
 	return done, "", err
 }
 
+// Patch returns what a task has changed so far: see [rewind.Planner.Patch]. It does not
+// affect what the next Look or Checkpoint returns.
+func (s *Session) Patch(ctx context.Context, task string, limit int) ([]byte, error) {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	err := s.recall()
+	var text []byte
+	if err == nil {
+		text, err = s.planner().Patch(ctx, task, limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("patch of %s: %w", task, err)
+	}
+	return text, nil
+}
+
 // maxReason bounds a recorded reason, in bytes.
 const maxReason = 1 << 10
 

@@ -176,43 +176,56 @@ func changed(all []*Fingerprint) []*Fingerprint {
 	return left
 }
 
-// Refresh returns the base of further comparisons with s after next was compared
-// with it: what was only touched is as in next, what is gone is dropped, and what
-// next does not cover is as it was. What was created, modified or moved stays as it
-// was in s and is reported again, until somebody takes a new base.
-func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
-	stays := map[string]bool{} // gone, but reported again: what was moved, and the folders it was in
-	for _, c := range Compare(s, next) {
-		if c.Kind == Moved {
-			for p := c.From; p != "."; p = parent(p) {
-				stays[p] = true
-			}
+// Count returns the number of files and symlinks; 0 of nil.
+func (s *Snapshot) Count() (n int) {
+	if s == nil {
+		return 0
+	}
+	for i := range s.Files {
+		if !s.Files[i].Mode.IsDir() {
+			n++
 		}
 	}
-	replaced := map[string]*Fingerprint{} // nil: dropped
+	return n
+}
+
+// Every returns n if each of n files, of which there are several, is among the changes; else 0.
+func Every(n int, changes []Change) int {
+	changed := 0
+	for _, c := range changes {
+		if c.Kind != Created {
+			changed++
+		}
+	}
+	if n < 2 || changed < n {
+		return 0
+	}
+	return n
+}
+
+// Refresh returns the base of further comparisons with s after next was compared
+// with it: what was only touched is as in next. What was created, modified, moved or is
+// gone, and what next does not cover, stays as it was in s: it is reported again, until
+// somebody takes a new base.
+func (s *Snapshot) Refresh(next *Snapshot) *Snapshot {
+	touched := map[string]*Fingerprint{}
 	each(s, next, func(a, b *Fingerprint) {
 		switch {
-		case b == nil && !stays[a.Path]:
-			replaced[a.Path] = nil
 		case a == nil || b == nil || *a == *b:
 		case a.sameContent(b) && a.Mode == b.Mode:
-			replaced[a.Path] = b
+			touched[a.Path] = b
 		default:
 			// The stat of what differs must not be taken for proof later, when At has moved
 			// on: in the racy window the content changed under this very stat.
 			f := *a
 			f.ModTime, f.ChangeTime, f.Inode = 0, 0, 0
-			replaced[a.Path] = &f
+			touched[a.Path] = &f
 		}
 	})
-	out := &Snapshot{At: next.At, Paths: s.Paths, Skipped: s.Skipped, Unstable: stillUnstable(s, next), Files: make([]Fingerprint, 0, len(s.Files))}
-	for _, f := range s.Files {
-		r, ok := replaced[f.Path]
-		switch {
-		case !ok:
-			out.Files = append(out.Files, f)
-		case r != nil:
-			out.Files = append(out.Files, *r)
+	out := &Snapshot{At: next.At, Paths: s.Paths, Skipped: s.Skipped, Unstable: stillUnstable(s, next), Files: slices.Clone(s.Files)}
+	for i := range out.Files {
+		if f := touched[out.Files[i].Path]; f != nil {
+			out.Files[i] = *f
 		}
 	}
 	out.learn(s, next)

@@ -58,11 +58,11 @@ func Example() {
 	for _, c := range files.Compare(before, after) {
 		fmt.Println(c.Kind, c.From, c.Path)
 	}
-	// What was deleted is told once.
+	// Each is told again, until there is a new base.
 	fmt.Println(len(files.Compare(before.Refresh(after), after)))
 	// Output:
 	// modified  a.go
 	// deleted  c.go
 	// moved b.go d.go
-	// 2
+	// 3
 }

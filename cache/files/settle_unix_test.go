@@ -136,7 +136,7 @@ func TestNeverSettles(t *testing.T) {
 	require.Empty(t, Compare(after, s)[1:], "nor is a/x known to be gone")
 	fresh := s.Refresh(after)
 	require.Empty(t, fresh.Unstable)
-	require.Empty(t, Compare(fresh, after))
+	require.Equal(t, []string{`deleted "" "a/f"`}, kinds(Compare(fresh, after)))
 }
 
 // A change within the tick of the clock leaves no other stat, so the folder is read again.

@@ -17,7 +17,7 @@ func newFilesChanged(a *app) *cobra.Command {
 	return a.jsonFlags(&cobra.Command{
 		Use:   "changed",
 		Short: "List what changed since `lopen files record`",
-		Long:  "List what changed since `lopen files record`: A created, M modified, D deleted, R moved, m mode only.\nWhat is deleted is listed once; the rest until the next record.",
+		Long:  "List what changed since `lopen files record`: A created, M modified, D deleted, R moved, m mode only.\nEach is listed until the next record.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {

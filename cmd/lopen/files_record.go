@@ -34,14 +34,11 @@ func newFilesRecord(a *app) *cobra.Command {
 					return err
 				}
 				a.warnSkipped(now.Skipped)
-				count, bytes := 0, int64(0)
+				bytes := int64(0)
 				for i := range now.Files {
-					if !now.Files[i].Mode.IsDir() {
-						count++
-					}
 					bytes += now.Files[i].Size
 				}
-				fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", count, bytes, len(now.Skipped))
+				fmt.Fprintf(a.stdout, "%d files recorded, %d bytes, %d skipped\n", now.Count(), bytes, len(now.Skipped))
 				return nil
 			})
 		},

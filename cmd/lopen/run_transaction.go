@@ -67,6 +67,9 @@ func (r *runCall) continueTransaction(ctx context.Context, t *runTransaction) er
 	case sidecar.RolledBack:
 		return rolledBack(at)
 	case sidecar.InProgress:
+		if st.Gone {
+			return branchGone(st)
+		}
 		t.at, t.origin = at, ""
 	}
 	return nil
@@ -80,6 +83,15 @@ func rolledBack(t *sidecar.Transaction) error {
 		why += fmt.Sprintf("  take that back and go on: lopen undo --session %s\n", plain.Quote(t.Session))
 	}
 	return &loop.Exit{Code: loop.ExitUser, Reason: why + "  start a new session:      lopen run " + module + " --no-resume --transaction -- CMD"}
+}
+
+// branchGone is why a session is not resumed whose transaction has lost its branch, and what to do.
+func branchGone(st sidecar.Status) error {
+	id := plain.Quote(st.ID)
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(`the branch %s of transaction %s is not in the side-car any more: nothing can be added to it
+  make it again from the checkpoints and commit it: lopen transaction commit %[3]s --remake
+  or take back what it changed:                     lopen transaction rollback %[3]s
+  or leave both as they are, in a new session:      lopen run %[4]s --no-resume -- CMD`, st.Branch, st.ID, id, moduleOf(st.Session))}
 }
 
 // firstOf is the first few paths, and how many more there are.

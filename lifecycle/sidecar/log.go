@@ -143,6 +143,7 @@ type Status struct {
 	Tip     string `json:"tip,omitempty"`
 	Commit  string `json:"commit,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it is not known better, and what to do
+	Gone    bool   `json:"gone,omitempty"`    // its branch is not in the side-car, or there is none
 }
 
 // Status returns what has become of a transaction. chain are all entries of the checkpoints. If
@@ -162,6 +163,7 @@ func (s *Store) Status(ctx context.Context, t *Transaction, chain []*checkpoint.
 		st.State = RolledBack
 	}
 	tip, terr := s.tip(t)
+	st.Gone = errors.Is(terr, folder.ErrNotFound)
 	if st.Tip = tip; err == nil || errors.Is(err, ErrNoGit) {
 		err = errors.Join(err, terr)
 	}

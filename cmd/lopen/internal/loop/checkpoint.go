@@ -73,14 +73,35 @@ func (r *runner) loadPast(ctx context.Context) (*lifecycle.Past, error) {
 	}
 	r.loadFailures(past.Failed)
 	r.lastStart = lastStartOf(past)
-	if past.All {
+	switch {
+	case past.Every > 0:
+		r.cfg.UI.Warn("%s", everyChanged(past))
+	case past.All:
 		r.cfg.UI.Warn("every file that the tasks of this session changed is another one now: this may be another checkout")
-	} else {
+	default:
 		for _, c := range past.Changed {
 			r.cfg.UI.Warn("changed since %s was done: %s; to run it again: lopen plan untick %s %s", c.Task, list(c.Paths), r.cfg.Module, plain.Quote(c.Task))
 		}
 	}
 	return past, r.recordKilled(past.Cut)
+}
+
+// everyChanged is what is said where every file changed since the last run.
+func everyChanged(past *lifecycle.Past) string {
+	n := map[files.Kind]int{}
+	for _, c := range past.Files {
+		n[c.Kind]++
+	}
+	var how []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{n[files.Modified], "have another content"}, {n[files.Mode], "have another mode"}, {n[files.Moved], "were moved"}, {n[files.Deleted], "are gone"}} {
+		if x.n > 0 {
+			how = append(how, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	return fmt.Sprintf("all %d files of the project changed since the last run (%s): this may be another checkout, or one with other line endings or modes", past.Every, strings.Join(how, ", "))
 }
 
 // loadFailures adds the failed attempts of earlier runs, for the prompts of this one.
