@@ -124,7 +124,7 @@ func (g *giver) overview(name string, o *Outline) {
 		g.add(name, HeaderPreamble, o.src[:end], 1)
 	}
 	for i, s := range o.sections {
-		if s.Start >= end && markdown.Name(s.Header) == markdown.Criteria {
+		if s.Start >= end && markdown.IsCriteria(s.Header) {
 			g.section(name, o, o.section(i))
 		}
 	}

@@ -146,8 +146,8 @@ func Toggle(src []byte, boxes map[int]bool) []byte {
 // of a component.
 func isStructural(text string) bool {
 	switch markdown.Name(text) {
-	case "components", "tasks", markdown.Criteria:
+	case "components", "tasks":
 		return true
 	}
-	return false
+	return markdown.IsCriteria(text)
 }

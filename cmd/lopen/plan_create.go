@@ -161,5 +161,8 @@ func (a *app) rememberSpecification(store *lifecycle.Store, module string, p *pl
 	if err != nil {
 		return err
 	}
+	if p.Origin() == d.Path {
+		a.printLeft(d)
+	}
 	return store.RememberSpecification(module, d.New)
 }

@@ -79,6 +79,7 @@ func (u *planUpdate) run(ctx context.Context, module string) (err error) {
 		return err
 	}
 	u.found = d
+	u.printLeft(d)
 	if u.dryRun {
 		return u.rehearse(p)
 	}

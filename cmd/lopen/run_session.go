@@ -308,10 +308,8 @@ func (r *runCall) planDone(store *lifecycle.Store) (bool, error) {
 	if st != nil {
 		skipped = loop.Skipped(st, r.selected)
 	}
-	if r.selected == (loop.Selection{}) {
-		if err := r.printDifferences(store, p); err != nil {
-			return true, err
-		}
+	if err := r.printDifferences(store, p); err != nil && r.selected == (loop.Selection{}) {
+		return true, err
 	}
 	switch n, total := p.Progress(); {
 	case r.selected == loop.Selection{}:

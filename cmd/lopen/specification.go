@@ -43,6 +43,13 @@ func (a *app) differencesHere(store *lifecycle.Store, module string, p *plan.Pla
 	return a.differences(store, docs, module, specPath(values, module), p, planIsNew)
 }
 
+// printLeft names what of a specification is no task, a line each.
+func (a *app) printLeft(d *loop.Differences) {
+	for _, line := range d.LeftLines() {
+		fmt.Fprintln(a.stderr, line)
+	}
+}
+
 // printDifferences names how the specification differs, and returns the Exit of a run that has
 // nothing left to do. What cannot be compared is warned of: it keeps no run from its tasks.
 func (r *runCall) printDifferences(store *lifecycle.Store, p *plan.Plan) error {

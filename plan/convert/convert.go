@@ -17,19 +17,13 @@ var ErrNoTasks = errors.New("nothing to make a plan of")
 // one of Left.
 type Result struct {
 	Content  []byte
-	Kind     string   // of the list: Spec Kit, Kiro, OpenSpec, ralphex, GitHub issues, prd.json or Markdown
-	Markdown bool     // and not JSON
-	Boxes    int      // lines with a box; of JSON, its stories or issues as well
-	Tasks    int      // boxes of the plan
-	Parents  int      // those of them with others beneath them, which run in their place
-	Left     []Remark // what is no task, in the order of the lines
-	Notes    []Remark // what else the plan does not say
-}
-
-// A Remark is what there is to say of a line of a list.
-type Remark struct {
-	Line int // from 1
-	Text string
+	Kind     string        // of the list: Spec Kit, Kiro, OpenSpec, ralphex, GitHub issues, prd.json or Markdown
+	Markdown bool          // and not JSON
+	Boxes    int           // lines with a box; of JSON, its stories or issues as well
+	Tasks    int           // boxes of the plan
+	Parents  int           // those of them with others beneath them, which run in their place
+	Left     []plan.Remark // what is no task, in the order of the lines
+	Notes    []plan.Remark // what else the plan does not say
 }
 
 // Plan makes the content of a new plan of a list: any Markdown with checkboxes, the tasks.md
@@ -46,7 +40,7 @@ func Plan(title string, src []byte) (Result, error) {
 		return Result{}, fmt.Errorf("make plan: %w", err)
 	}
 	res := Result{Kind: l.kind, Markdown: l.kind != kindPRD && l.kind != kindIssues, Boxes: l.boxes, Left: l.left}
-	slices.SortStableFunc(res.Left, func(a, b Remark) int { return a.Line - b.Line })
+	slices.SortStableFunc(res.Left, func(a, b plan.Remark) int { return a.Line - b.Line })
 	if len(l.items) == 0 {
 		if res.Boxes > 0 {
 			return res, fmt.Errorf("make plan: %w: of %s none is a task", ErrNoTasks, count(res.Boxes, "box"))
@@ -68,7 +62,7 @@ func Plan(title string, src []byte) (Result, error) {
 }
 
 // plan writes the plan of a list.
-func (l *list) plan(title string) (content []byte, notes []Remark) {
+func (l *list) plan(title string) (content []byte, notes []plan.Remark) {
 	notes = l.notes
 	bare := make([]bool, len(l.headings))
 	for _, it := range l.items {
@@ -78,7 +72,7 @@ func (l *list) plan(title string) (content []byte, notes []Remark) {
 	}
 	content, kept := newPlan(title, l.headings, bare, l.items)
 	if !kept {
-		notes = append(notes, Remark{1, "the lines below the tasks would have become tasks, and are left out"})
+		notes = append(notes, plan.Remark{Line: 1, Text: "the lines below the tasks would have become tasks, and are left out"})
 	}
 	if slices.ContainsFunc(l.waits, func(w []ref) bool { return len(w) > 0 }) {
 		notes = append(notes, l.order(plan.Parse(content))...)
@@ -86,7 +80,7 @@ func (l *list) plan(title string) (content []byte, notes []Remark) {
 	}
 	whole, kept := withProse(content, title, l.headings, l.keep, l.items, l.prose)
 	if !kept {
-		notes = append(notes, Remark{1, "the text between the tasks would have changed them, and is left out"})
+		notes = append(notes, plan.Remark{Line: 1, Text: "the text between the tasks would have changed them, and is left out"})
 	}
 	return whole, notes
 }
@@ -123,9 +117,11 @@ type list struct {
 	waits    [][]ref        // of each item, what it says that it depends on
 	prose    map[int]string // by the offset of what it stands before, -1 for the end
 	boxes    int
-	left     []Remark
-	notes    []Remark
+	left     []plan.Remark
+	notes    []plan.Remark
 }
 
 // leave notes boxes that are no tasks.
-func (l *list) leave(line int, text string) { l.left = append(l.left, Remark{line, text}) }
+func (l *list) leave(line int, text string) {
+	l.left = append(l.left, plan.Remark{Line: line, Text: text})
+}

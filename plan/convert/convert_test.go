@@ -59,7 +59,7 @@ func TestPlan(t *testing.T) {
 // Front matter is the tool's own, and what of it is left out is named.
 func TestFrontMatterIsNamed(t *testing.T) {
 	t.Parallel()
-	for src, want := range map[string][]convert.Remark{
+	for src, want := range map[string][]plan.Remark{
 		"\ufeff---\r\na: b\r\n---\r\n- [ ] c\r\n": {{Line: 1, Text: "lines 1 to 3 are front matter, and are left out"}},
 		"---\n\n- [ ] c\n":                        nil,
 		"[\n{\"number\": 7, \"title\": \"t\", \"body\": \"---\\na: b\\n---\\n- [ ] c\"}]": {{Line: 2, Text: "#7, its body: lines 1 to 3 are front matter, and are left out"}},

@@ -9,11 +9,9 @@ import (
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
-// FromCriteria makes the content of a new plan of a specification's sections
-// called Acceptance Criteria (numbered or not): one task for each checkbox in
-// them, ticked ones ticked, or for each outermost list item where a section has
-// no checkbox. The heading around such a section is their component, if it is not
-// the specification's title. Without any criterion the error wraps ErrNoTasks.
+// FromCriteria makes the content of a new plan of a specification's acceptance criteria, as [plan.Criteria] finds them:
+// one task for each, ticked ones ticked. The heading around them is their component, if it is not the specification's
+// title. Without any criterion the error wraps ErrNoTasks, and says what stands in their place.
 func FromCriteria(title string, spec []byte) ([]byte, error) {
 	if err := plan.Parse(spec).Usable(); err != nil {
 		return nil, fmt.Errorf("make plan: %w", err)
@@ -21,25 +19,34 @@ func FromCriteria(title string, spec []byte) ([]byte, error) {
 	doc := markdown.Parse(spec)
 	headings := doc.Headings()
 	keep := make([]bool, len(headings))
-	isCriteria := func(h markdown.Heading) bool { return markdown.Name(h.Text) == markdown.Criteria }
+	found, left := plan.Criteria(spec, doc)
 	var criteria []markdown.Item
-	for _, c := range plan.Criteria(doc) {
+	for _, c := range found {
 		criteria = append(criteria, c.Item)
 		for a := c.Heading; a >= 0; a = headings[a].Parent {
-			keep[a] = !isCriteria(headings[a])
+			keep[a] = !markdown.IsCriteria(headings[a].Text)
 		}
 	}
-	if !slices.ContainsFunc(headings, isCriteria) {
-		return nil, fmt.Errorf("make plan: %w: none of %s is called Acceptance Criteria", ErrNoTasks, count(len(headings), "heading"))
-	}
 	if len(criteria) == 0 {
-		return nil, fmt.Errorf("make plan: %w: no list item under Acceptance Criteria", ErrNoTasks)
+		return nil, fmt.Errorf("make plan: %w: %s", ErrNoTasks, without(headings, left))
 	}
 	if t := doc.Title(); t >= 0 {
 		keep[t] = false
 	}
 	content, _ := newPlan(title, headings, keep, criteria)
 	return content, nil
+}
+
+// without says what a specification has in place of criteria.
+func without(headings []markdown.Heading, left []plan.Remark) string {
+	text := "no list item under Acceptance Criteria"
+	if len(left) > 0 {
+		return fmt.Sprintf("%s; line %d: %s", text, left[0].Line, left[0].Text)
+	}
+	if !slices.ContainsFunc(headings, func(h markdown.Heading) bool { return markdown.IsCriteria(h.Text) }) {
+		return fmt.Sprintf("none of %s is called Acceptance Criteria", count(len(headings), "heading"))
+	}
+	return text
 }
 
 func count(n int, noun string) string {

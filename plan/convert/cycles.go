@@ -64,7 +64,7 @@ func (l *list) lastUnder(heading, first int, ends []int) int {
 // cut takes out what would make tasks wait for each other for ever: of what is on a circle,
 // that which points at something that does not stand before the task as a whole. Without it
 // every way leads towards the beginning of the file, so no circle is left.
-func (l *list) cut(waits [][]target) (notes []Remark) {
+func (l *list) cut(waits [][]target) (notes []plan.Remark) {
 	behind := func(i int, t target) bool { return t.last >= i }
 	if !slices.ContainsFunc(l.waitsOf(waits), func(w wait) bool { return behind(w.item, w.target) }) {
 		return nil
@@ -76,7 +76,7 @@ func (l *list) cut(waits [][]target) (notes []Remark) {
 			if !behind(i, t) || circle[start(i)] != circle[g.done[t]] {
 				return false
 			}
-			notes = append(notes, Remark{l.items[i].Line, fmt.Sprintf("it depends on %s, which cannot be done before it is: the order is left out", t.id)})
+			notes = append(notes, plan.Remark{Line: l.items[i].Line, Text: fmt.Sprintf("it depends on %s, which cannot be done before it is: the order is left out", t.id)})
 			return true
 		})
 	}

@@ -6,7 +6,7 @@
 //
 // The lines of a list that have a box are found without a parser. The parser of Markdown
 // decides which of them are list items, what their marks mean is decided by the kind of
-// the list, and each is a task of the plan or a [Remark] of [Result.Left].
+// the list, and each is a task of the plan or a [plan.Remark] of [Result.Left].
 //
 // An item that is no task stays as a list item without a box. What would change the tasks
 // if it stood in the plan as it is (prose, or details with a code block that is left open)

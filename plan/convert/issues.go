@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lopen-dev/lopen/plan"
 )
 
 // An issue is one of GitHub's, as gh prints it.
@@ -120,7 +122,7 @@ func (l *list) issue(s issue) error {
 	l.task(s.line, false, label, text, paragraphs(body.around(), s.more))
 	l.boxes += body.boxes
 	for _, r := range body.notes {
-		l.notes = append(l.notes, Remark{s.line, fmt.Sprintf("%s, its body: %s", label, r.Text)})
+		l.notes = append(l.notes, plan.Remark{Line: s.line, Text: fmt.Sprintf("%s, its body: %s", label, r.Text)})
 	}
 	for _, r := range body.left {
 		l.leave(s.line, fmt.Sprintf("%s, line %d of its body: %s", label, r.Line, r.Text))

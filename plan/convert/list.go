@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lopen-dev/lopen/plan"
 	"github.com/lopen-dev/lopen/plan/markdown"
 )
 
@@ -48,7 +49,7 @@ func readMarkdown(src []byte) (*list, error) {
 	l := r.list(doc)
 	if _, end := markdown.FrontMatter(src); end > 0 {
 		lines := strings.Count(lineFeeds.Replace(string(src[:end])), "\n")
-		l.notes = append(l.notes, Remark{1, fmt.Sprintf("lines 1 to %d are front matter, and are left out", lines)})
+		l.notes = append(l.notes, plan.Remark{Line: 1, Text: fmt.Sprintf("lines 1 to %d are front matter, and are left out", lines)})
 	}
 	return l, nil
 }

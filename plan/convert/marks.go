@@ -115,7 +115,7 @@ func isStruck(text string) bool {
 // tasks never gets done.
 func criteriaName(text string) bool {
 	switch name := markdown.Name(text); {
-	case strings.HasPrefix(name, "success-criteri"), strings.HasPrefix(name, "definition-of-done"),
+	case markdown.IsCriteria(text), strings.HasPrefix(name, "success-criteri"), strings.HasPrefix(name, "definition-of-done"),
 		strings.HasPrefix(name, "acceptance-c"), name == "acceptance", strings.HasPrefix(name, "post-completion"), strings.HasPrefix(name, "done-when"),
 		strings.HasPrefix(name, "exit-criteri"), strings.HasPrefix(name, "validation-checklist"), strings.HasPrefix(name, "completion-criteri"):
 		return true

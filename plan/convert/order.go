@@ -128,7 +128,7 @@ type target struct {
 }
 
 // order makes `after:` of what the items depend on. p is the plan of the list without.
-func (l *list) order(p *plan.Plan) (notes []Remark) {
+func (l *list) order(p *plan.Plan) (notes []plan.Remark) {
 	targets := l.targets(p)
 	waits := make([][]target, len(l.items))
 	all := 0
@@ -139,14 +139,14 @@ func (l *list) order(p *plan.Plan) (notes []Remark) {
 			}
 			found := lookUp(targets, r.label)
 			if len(found) == 0 {
-				notes = append(notes, Remark{r.line, fmt.Sprintf("it depends on %s, which is no task of the plan: what it says stays in its text", r.label)})
+				notes = append(notes, plan.Remark{Line: r.line, Text: fmt.Sprintf("it depends on %s, which is no task of the plan: what it says stays in its text", r.label)})
 			}
 			for _, t := range found {
 				if slices.Contains(waits[i], t) {
 					continue
 				}
 				if len(waits[i]) == maxAfter || all == maxWaits {
-					notes = append(notes, Remark{r.line, "it depends on too many tasks: the rest stays in its text"})
+					notes = append(notes, plan.Remark{Line: r.line, Text: "it depends on too many tasks: the rest stays in its text"})
 					break
 				}
 				waits[i] = append(waits[i], t)

@@ -32,6 +32,7 @@ type Specification struct {
 	sum      string // of the file
 	sections []section
 	criteria []criterion
+	left     []plan.Remark // what stands among them and is none
 }
 
 // A section is a heading with the text directly below it, without criteria.
@@ -55,12 +56,12 @@ func Read(src []byte) (*Specification, error) {
 	if line := doc.Over(); line > 0 {
 		return nil, fmt.Errorf("line %d: a list item or block of more than %d lines, or more than %d headings: %w", line, markdown.MaxUnits, markdown.MaxHeadings, ErrTooLarge)
 	}
-	found := plan.Criteria(doc)
+	found, left := plan.Criteria(src, doc)
 	if len(found) > maxCriteria {
 		return nil, fmt.Errorf("%d criteria, more than %d: %w", len(found), maxCriteria, ErrTooLarge)
 	}
 	headings, title := doc.Headings(), doc.Title()
-	s := &Specification{sum: sumOf(src), criteria: make([]criterion, 0, len(found))}
+	s := &Specification{left: left, sum: sumOf(src), criteria: make([]criterion, 0, len(found))}
 	for i := range found {
 		c := criterion{Criterion: found[i], section: found[i].Heading + 1, sum: sum(found[i].Text, found[i].Details)}
 		if h := c.Component; h >= 0 {
@@ -76,6 +77,7 @@ func Read(src []byte) (*Specification, error) {
 		end = headings[0].Start
 	}
 	s.sections = append(s.sections, section{Sum: s.text(src, at, end)})
+	next, within := 0, 0 // within is the end of what is a criterion
 	for i, h := range headings {
 		path := h.Text
 		for p := h.Parent; p >= 0 && p != title; p = headings[p].Parent {
@@ -85,10 +87,20 @@ func Read(src []byte) (*Specification, error) {
 		if i+1 < len(headings) {
 			end = headings[i+1].Start
 		}
-		s.sections = append(s.sections, section{clip(path), s.text(src, at, end)})
+		for ; next < len(found) && found[next].Start <= h.Start; next++ {
+			within = max(within, found[next].End)
+		}
+		text := ""
+		if h.Start >= within { // else it is a criterion, or a part of one
+			text = s.text(src, at, end)
+		}
+		s.sections = append(s.sections, section{clip(path), text})
 	}
 	return s, nil
 }
+
+// Left names what stands where the criteria are and is none.
+func (s *Specification) Left() []plan.Remark { return s.left }
 
 // text returns the hash of a part of a file without the criteria in it.
 func (s *Specification) text(src []byte, at, end int) string {

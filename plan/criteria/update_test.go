@@ -262,3 +262,14 @@ func TestUpdate(t *testing.T) {
 		})
 	}
 }
+
+// A heading that is a criterion, with all below it, is no section beside that: it is told of once.
+func TestHeadingsThatAreCriteria(t *testing.T) {
+	t.Parallel()
+	spec := "# S\n\n## Acceptance Criteria\n\n### AC-1 People log in\n\nWith a password.\n\n### AC-2 People log out\n"
+	p, record := made(t, spec)
+	d := record.Compare(read(t, strings.Replace(spec, "a password", "a key", 1)), p)
+	require.Equal(t, []string{"reworded Acceptance Criteria|AC-1 People log in|AC-1 People log in|ac-1-people-log-in"}, told(d))
+	d = record.Compare(read(t, spec+"\n### AC-3 Mails are signed\n\n#### How\n\nWith a key.\n"), p)
+	require.Equal(t, []string{"added Acceptance Criteria|AC-3 Mails are signed"}, told(d))
+}

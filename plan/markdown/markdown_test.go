@@ -236,7 +236,7 @@ func TestSlug(t *testing.T) {
 
 func TestName(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, markdown.Criteria, markdown.Name("4.2 Acceptance Criteria:"))
+	require.Equal(t, "acceptance-criteria", markdown.Name("4.2 Acceptance Criteria:"))
 	require.Equal(t, "tasks-2", markdown.Name("Tasks 2"))
 	require.Empty(t, markdown.Name("42"))
 }

@@ -31,11 +31,25 @@ func Slug(text string) string {
 	return b.String()
 }
 
-// Criteria is the Name of the heading above a specification's acceptance criteria.
-const Criteria = "acceptance-criteria"
+var (
+	criteria = pattern(`(?:^|-)acceptance-(?:criteri(?:a|on)|scenarios?)(?:-|$)`)
+	verbs    = pattern(`(?:^|-)(?:verify|validate|check|confirm|meet|review|test|write|define|update|run)-(?:all-|the-)*acceptance-`)
+)
+
+// IsCriteria says whether a heading is called acceptance criteria or scenarios, whatever else it says behind that.
+func IsCriteria(text string) bool {
+	at := criteria().FindStringIndex(Name(text))
+	return at != nil && at[0] == 0
+}
+
+// HasCriteria says whether a text speaks of them as of what follows, unlike "Verify acceptance criteria".
+func HasCriteria(text string) bool {
+	name := Slug(text)
+	return criteria().MatchString(name) && !verbs().MatchString(name)
+}
 
 // Name reduces a heading's text to what it is called: the Slug without a number
-// in front, so that "4. Acceptance Criteria" is called Criteria.
+// in front: that of "4. Acceptance Criteria" is "acceptance-criteria".
 func Name(text string) string {
 	return strings.TrimLeft(Slug(text), "0123456789-")
 }

@@ -19,9 +19,10 @@ import (
 // it, or was last updated.
 type Differences struct {
 	*criteria.Diff
-	Path string // of the specification, below the project's folder
-	Same bool   // it is the same, byte for byte; the Diff is empty then, and can do nothing
-	Lost bool   // it is gone or empty, and was not; likewise
+	Path string        // of the specification, below the project's folder
+	Same bool          // it is the same, byte for byte; the Diff is empty then, and can do nothing
+	Lost bool          // it is gone or empty, and was not; likewise
+	Left []plan.Remark // what stands where its criteria are and is none; nothing if it is the same
 	// New is what is to be remembered of it, if nothing is yet, or only what is Damaged.
 	New     *criteria.Record
 	Damaged error
@@ -59,6 +60,7 @@ func CompareSpecification(store Plans, docs fs.FS, module, spec string, p *plan.
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with the plan: %w", spec, err)
 	}
+	d.Left = now.Left()
 	if record == nil {
 		if record = criteria.Of(now); p.Origin() == spec {
 			record = criteria.Made(now, p)
@@ -102,6 +104,14 @@ func (d *Differences) Lines(module string) (lines []string) {
 		lines = append(lines, "  sections: "+strings.Join(named, ", "))
 	}
 	return append(lines, "  take it into the plan: lopen plan update "+module)
+}
+
+// LeftLines returns a line for each of Left that is no task.
+func (d *Differences) LeftLines() (lines []string) {
+	for _, r := range d.Left {
+		lines = append(lines, fmt.Sprintf("%s:%d: no task: %s", plain.Line(d.Path), r.Line, plain.Line(r.Text)))
+	}
+	return lines
 }
 
 // SectionName returns the name of a section for a line of text.
@@ -153,6 +163,11 @@ func (r *runner) specification(p *plan.Plan) *Exit {
 	}
 	if d.Damaged != nil {
 		r.cfg.UI.Warn("specification: what was remembered of it is lost, and is made again of what it is now: %v", d.Damaged)
+	}
+	if r.planMade {
+		for _, line := range d.LeftLines() {
+			r.cfg.UI.Say("%s", line)
+		}
 	}
 	if d.New != nil {
 		if err := r.cfg.Store.RememberSpecification(r.cfg.Module, d.New); err != nil {
