@@ -37,7 +37,7 @@ func requireDurable(t *testing.T, err error, durable bool) {
 // looked at: a disk that has room for a ballast, and one that has none.
 func TestInodesExhausted(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string]string{"without ballast": "1m", "with ballast": "8m"} {
+	for name, size := range map[string]string{"without ballast": "1m", "where it would take the last room": "3m", "with ballast": "8m"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			disk := tmpfs(t, "nr_inodes=64,size="+size)

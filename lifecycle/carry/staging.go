@@ -92,18 +92,20 @@ func (s *Staging) failed(name string, err error) error {
 	return writer.NewError(opImport, filepath.Join(s.root.Name(), s.name, name), writer.NotCommitted, err)
 }
 
-// mkdir makes a folder and those above it.
+// mkdir makes a folder and those above it, for new names.
 func (s *Staging) mkdir(name string) error {
-	if name == "." || s.folders[name] {
+	if s.folders[name] {
 		return nil
 	}
-	if err := s.mkdir(path.Dir(name)); err != nil {
-		return err
+	if name != "." {
+		if err := s.mkdir(path.Dir(name)); err != nil {
+			return err
+		}
+		if err := s.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return s.failed(name, err)
+		}
 	}
-	if err := s.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return s.failed(name, err)
-	}
-	s.folders[name], s.folders[path.Dir(name)] = true, true
+	s.folders[name] = true
 	return nil
 }
 
@@ -124,7 +126,6 @@ func (s *Staging) put(ctx context.Context, name string, r io.Reader) error {
 	if err != nil {
 		return s.failed(name, err)
 	}
-	s.folders[path.Dir(name)] = true
 	s.unsynced = append(s.unsynced, f)
 	err = pump(ctx, r, func(p []byte) error {
 		n, err := f.Write(p)

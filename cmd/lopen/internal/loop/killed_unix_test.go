@@ -123,6 +123,43 @@ func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
 	}
 }
 
+// That a check failed when a task began says that the task is done where it passes now, and only for this task
+// and this check: where another one's failed, the task runs again.
+func TestCutTaskIsJudgedByItsOwnCheck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		at   *session.CheckResult
+		done bool
+	}{
+		"failed":                    {&session.CheckResult{Task: "two", Command: "true", Exit: 1}, true},
+		"failed of another task":    {&session.CheckResult{Task: "one", Command: "true", Exit: 1}, false},
+		"another check failed":      {&session.CheckResult{Task: "two", Command: "exit 1", Exit: 1}, false},
+		"passed":                    {&session.CheckResult{Task: "two", Command: "true"}, false},
+		"none is known to have run": {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg, sess, ui := bed(t, "exit 0", "")
+			cfg.MaxIterations = 1
+			var exit *Exit
+			require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+			require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
+				e.Header().ActiveTask, e.Header().Status, e.Header().Check = "two", session.StatusActive, c.at
+				two, _ := e.Task("two")
+				two.State = session.TaskInProgress
+				e.Put(two)
+				return nil
+			}))
+			cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess}, "true", 0
+			require.NoError(t, Run(t.Context(), cfg))
+			starts, err := os.ReadFile(filepath.Join(cfg.Project, "starts"))
+			require.NoError(t, err)
+			require.Equal(t, c.done, string(starts) == "one\n", "%s", ui.lines)
+			require.Equal(t, c.done, ui.has("two was in progress when lopen was killed, and its check failed when it began"), "%s", ui.lines)
+		})
+	}
+}
+
 // The record of a task that was cut off names the agent that worked on it, which opens its
 // session. This holds also if another agent is the first to work now.
 func TestCutTaskIsThatOfItsAgent(t *testing.T) {
