@@ -413,8 +413,7 @@ func (a *Actor) drain() {
 
 func (a *Actor) commitPending() error {
 	a.commits.Add(1)
-	a.pending.State = a.newest.Load()
-	a.takeBacklog() // after the State, so that every entry that the State names is in this commit
+	a.takeBacklog()
 	begun := time.Now()
 	var res Committed
 	err := a.guard(func() (err error) {

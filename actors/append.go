@@ -31,9 +31,11 @@ func (a *Actor) Append(entries ...Entry) error {
 	return a.Paused() // not ErrClosed: the entries were accepted, even if Close has begun since
 }
 
-// takeBacklog moves the backlog into the next commit.
+// takeBacklog moves the newest State and the backlog into the next commit. Under the lock no entry is
+// appended between the two, so that every entry that the State names is in this commit or an earlier one.
 func (a *Actor) takeBacklog() {
 	a.mu.Lock()
+	a.pending.State = a.newest.Load()
 	a.pending.Entries = append(a.pending.Entries, a.backlog...)
 	a.backlog = nil
 	a.mu.Unlock()

@@ -146,9 +146,6 @@ func (a *applier) write(ctx context.Context, dir writer.FS, name string, c *Chan
 	if err == nil {
 		err = w.End()
 	}
-	if err == nil && w.Size() != c.New.Size {
-		err = fmt.Errorf("blob %s has %d bytes, not %d", c.New.Hash, w.Size(), c.New.Size)
-	}
 	if err == nil {
 		err = f.Chmod(c.New.Mode.Perm())
 	}

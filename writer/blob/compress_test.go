@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -195,4 +196,38 @@ func TestEveryByteOfACompressedBlob(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is read again, since it got no smaller, has to be what was written.
+func TestNoSmallerAndDamaged(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	dir := disk.FS()
+	by := codec.Options{Codec: "gzip"}
+	s := New(dir).Compressing(by)
+	s.packMax = 1000
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "open" && strings.HasPrefix(op.Name, ".tmp-blob") {
+			disk.SetHook(nil)
+			f, err := dir.OpenFile(op.Name, os.O_WRONLY|os.O_TRUNC, 0)
+			require.NoError(t, err)
+			w := by.Encoder().Create(f)
+			_, err = w.Write([]byte("what somebody else wrote"))
+			require.NoError(t, err)
+			_, _, err = w.End()
+			require.NoError(t, errors.Join(err, f.Close()))
+		}
+		return crashfs.Fault{}
+	})
+	hold, err := s.Hold(t.Context())
+	require.NoError(t, err)
+	b := hold.Batch()
+	defer b.Discard()
+	_, _, err = b.Put(strings.NewReader(strings.Repeat("a", 500)+noise(501)), Hash{})
+	require.Equal(t, writer.ClassCorrupt, writer.ClassOf(err), "%v", err)
+	require.ErrorContains(t, err, "it has another hash")
+	require.NoError(t, hold.Release())
+	left, err := writer.Temps(dir, ".")
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

@@ -338,3 +338,45 @@ func TestFaultOfCreate(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrExist, "a journal is never begun twice")
 	require.Equal(t, count(1, 1), bodies(t, read(t, dir, 0), read(t, dir, 0).Records))
 }
+
+// answerLost makes links whose answer says that they were there before, as a network server's does that was asked
+// twice.
+type answerLost struct{ writer.FS }
+
+func (d answerLost) Link(from, to string) error {
+	if err := d.FS.Link(from, to); err != nil {
+		return err
+	}
+	return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EEXIST}
+}
+
+// noLinks refuses links, as some file systems do.
+type noLinks struct{ writer.FS }
+
+func (d noLinks) Link(from, to string) error {
+	return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
+}
+
+// The segment of an epoch is begun once, whatever the file system says to the link that names it.
+func TestAnswersToALink(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]func(dir writer.FS) writer.FS{
+		"lost":    func(dir writer.FS) writer.FS { return answerLost{dir} },
+		"refused": func(dir writer.FS) writer.FS { return noLinks{dir} },
+	} {
+		dir := open(t)
+		create(t, dir, 2)
+		log := read(t, dir, 0)
+		w, err := journal.Open(of(dir), id, log)
+		require.NoError(t, err, name)
+		_, err = w.Append(journal.Record{Body: []byte(`{"by":"the second"}`)})
+		require.NoError(t, err, name)
+		require.NoError(t, w.Close(), name)
+		require.Len(t, read(t, dir, 0).Records, 3, name)
+		temps, err := writer.Temps(dir, ".")
+		require.NoError(t, err)
+		require.Empty(t, temps, name)
+		_, err = journal.Open(of(dir), id, log) // somebody else opened it since log was read
+		require.Equal(t, writer.ClassFenced, writer.ClassOf(err), "%s: %v", name, err)
+	}
+}
