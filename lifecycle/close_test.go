@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"reflect"
@@ -111,7 +112,7 @@ func TestCloseOfACrashedSessionLeavesItCrashed(t *testing.T) {
 // What compresses an output uses the store's folder, and the process ends after Close.
 func TestCloseWaitsForOutputs(t *testing.T) {
 	t.Parallel()
-	for _, ofStore := range []bool{false, true} {
+	for _, who := range []string{"session", "store", "store, behind a session that did not wait"} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := crashfs.New(crashfs.Ext4)
 			o := simOptions
@@ -133,12 +134,18 @@ func TestCloseWaitsForOutputs(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, out.Close(record.Failed, "", true))
 			end, ended := sess.Close, make(chan error, 1)
-			if ofStore {
+			if who != "session" {
 				end = store.Close
+			}
+			if who == "store, behind a session that did not wait" {
+				gone, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = sess.Close(gone)
+				synctest.Wait() // what is durable is, and the outputs are not compressed
 			}
 			go func() { ended <- end(t.Context()) }()
 			synctest.Wait()
-			require.Empty(t, ended, "of the store: %v", ofStore)
+			require.Empty(t, ended, who)
 			close(release)
 			require.NoError(t, errors.Join(<-ended, store.Close(t.Context())))
 		})

@@ -148,3 +148,33 @@ func TestRewindThatCannotBeginIsNotFinishedLater(t *testing.T) {
 	require.Equal(t, 2, done(again.State()))
 	require.NoError(t, store.Close(t.Context()))
 }
+
+// A rewind that has begun and found no room for what it writes has changed nothing, and nobody finds it unfinished.
+func TestRewindWithoutRoomIsGivenUp(t *testing.T) {
+	t.Parallel()
+	disk := crashfs.New(crashfs.Ext4)
+	store, err := lifecycle.InitOn(disk.FS(), simOptions)
+	require.NoError(t, err)
+	sess, ids := agentWorked(t, store, "sim")
+	disk.SetHook(func(op crashfs.Op) crashfs.Fault {
+		if op.Call == "write" && strings.Contains(op.Name, ".lopen-rewind-") {
+			return crashfs.Fault{Err: syscall.ENOSPC}
+		}
+		return crashfs.Fault{}
+	})
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	require.ErrorIs(t, err, checkpoint.ErrUnchanged)
+	require.Equal(t, lifecycle.ClassNoSpace, lifecycle.ClassOf(err))
+	require.Equal(t, "2 (none) 2", content(t, store))
+	disk.SetHook(nil)
+	require.NoError(t, sess.Close(t.Context()))
+	unfinished, err := store.UnfinishedRewinds()
+	require.NoError(t, err)
+	require.Empty(t, unfinished)
+	sess, err = store.Open(sess.ID())
+	require.NoError(t, err)
+	_, err = sess.Rewind(t.Context(), ids[0], both)
+	require.NoError(t, err)
+	require.Zero(t, done(sess.State()))
+	require.NoError(t, store.Close(t.Context()))
+}
