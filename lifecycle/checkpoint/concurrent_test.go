@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,19 +25,30 @@ func TestSweepMeanwhile(t *testing.T) {
 	}
 	ctx := context.Background()
 	errs := make([]error, 3)
+	patiently := func(do func() error) (err error) { // a lock that others have again and again is waited for so long only
+		for err = do(); errors.Is(err, writer.ErrBusy); err = do() {
+		}
+		return err
+	}
+	create := func(p place, name string) error {
+		return patiently(func() error {
+			_, err := p.Create(ctx, about(name, Manual, nil))
+			return err
+		})
+	}
 	work := func(p place, name string) (err error) {
 		for i := 0; i < 8 && err == nil; i++ {
 			if err = os.WriteFile(p.path(fmt.Sprint("dir", i%3, "/file", i)), fmt.Append(nil, name, i), 0o644); err == nil {
-				_, err = p.Create(ctx, about(name, Manual, nil))
+				err = create(p, name)
 			}
 			if err == nil && i%2 == 1 { // what the tracker's base was stored as, too
-				_, err = p.Forget(ctx, "test", func(e *Entry) bool { return e.Session == name })
+				err = patiently(func() error {
+					_, err := p.Forget(ctx, "test", func(e *Entry) bool { return e.Session == name })
+					return err
+				})
 			}
 		}
-		if err == nil {
-			_, err = p.Create(ctx, about(name, Manual, nil))
-		}
-		return err
+		return cmp.Or(err, create(p, name))
 	}
 	done := make(chan struct{})
 	var workers, sweeper sync.WaitGroup
@@ -47,8 +59,7 @@ func TestSweepMeanwhile(t *testing.T) {
 	p := openPlace(t, first.dir, Options{})
 	sweeper.Go(func() {
 		for {
-			if err := sweep(p.Store); err != nil && !errors.Is(err, writer.ErrBusy) {
-				errs[2] = err
+			if errs[2] = patiently(func() error { return sweep(p.Store) }); errs[2] != nil {
 				return
 			}
 			select {

@@ -157,6 +157,7 @@ func (s *shipping) attach(ctx context.Context, here *durable) error {
 	case err != nil && !errors.Is(err, errUnconfirmed):
 		return err
 	}
+	r.host = "another machine"                   // its name made way for this one's
 	if err := s.ours(ctx, r, here); err != nil { // somebody may have had it in between
 		return errors.Join(err, f.giveBack(ctx, r.key, r.term))
 	}
