@@ -87,6 +87,12 @@ func (a *app) stateJSON(ctx context.Context, store *lifecycle.Store, st *session
 	if all := a.agentSessions(store, st, seq); len(all) > 0 {
 		data = withMember(data, "agentSessions", all)
 	}
+	if all := report.Limits(st); len(all) > 0 {
+		data = withMember(data, "rateLimits", all)
+	}
+	if all := report.Windows(st); len(all) > 0 {
+		data = withMember(data, "contextWindows", all)
+	}
 	if m, err := store.Meta(st.ID()); err == nil && m.Name != "" {
 		data = withMember(data, "name", m.Name)
 	}
@@ -132,6 +138,7 @@ func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *sessi
 		fmt.Fprintf(w, "starts    %d, %s in all\n", st.NumIterations(), m.Duration.Round(time.Second))
 	}
 	showUse(w, &h, m)
+	showLimits(w, st)
 	if where := a.fetchedFrom; where != "" {
 		fmt.Fprintf(w, "fleet     %s (record %d)\n\n", plain.Line(where), seq)
 	} else {
@@ -168,6 +175,24 @@ func showUse(w io.Writer, h *session.Header, m session.Totals) {
 	}
 	if h.TotalCostUSD > 0 {
 		fmt.Fprintf(w, "cost      $%.2f\n", h.TotalCostUSD)
+	}
+}
+
+// shownLimits is how many limits are printed; --json has the others.
+const shownLimits = 3
+
+// showLimits prints the newest limits of the agent's provider, and what was used of the model's context.
+func showLimits(w io.Writer, st *session.State) {
+	all := report.Limits(st)
+	for i, l := range all[max(len(all)-shownLimits, 0):] {
+		text := l.Text(time.Local)
+		if more := len(all) - shownLimits; i == 0 && more > 0 {
+			text += fmt.Sprintf(" (and %d before it: --json)", more)
+		}
+		fmt.Fprintf(w, "limit     %s\n", text)
+	}
+	if all := report.Windows(st); len(all) > 0 {
+		fmt.Fprintf(w, "context   %s\n", report.ContextText(all))
 	}
 }
 
@@ -221,7 +246,14 @@ func (a *app) printTree(st *session.State, ids []string, depth int) {
 		if t.LastError != "" && t.State != session.TaskComplete {
 			line += fmt.Sprintf("  (%s)", t.LastError)
 		}
+		result, failed := loop.CheckOf(t)
+		if result != "" {
+			line += "  [check: exit " + plain.Line(result) + "]"
+		}
 		fmt.Fprintln(a.stdout.Colored(), paint(line, t.State, a.colored(a.stdout)))
+		for _, text := range failed {
+			fmt.Fprintf(a.stdout, "%*s  | %s\n", 2*depth, "", plain.Line(text))
+		}
 		a.printTree(st, t.Children, depth+1)
 	}
 }

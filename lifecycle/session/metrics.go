@@ -19,6 +19,8 @@ type Iteration struct {
 	OutputTokens    int64         `json:"outputTokens,omitzero"`
 	CachedTokens    int64         `json:"cachedTokens,omitzero"`
 	ContextWindow   int64         `json:"contextWindow,omitzero"` // in tokens
+	ContextUsed     int64         `json:"contextUsed,omitzero"`   // of it, at the end
+	RateLimit       *RateLimit    `json:"rateLimit,omitzero"`     // as the agent reported it
 	PremiumRequests float64       `json:"premiumRequests,omitzero"`
 	CostUSD         float64       `json:"costUSD,omitzero"`
 	Model           string        `json:"model,omitzero"`

@@ -174,7 +174,12 @@ func (it *Iteration) Validate() error {
 	); err != nil {
 		return err
 	}
-	if low := min(it.InputTokens, it.OutputTokens, it.CachedTokens, int64(it.Duration)); low < 0 {
+	if r := it.RateLimit; r != nil {
+		if err := times(r.ResetsAt, r.SeenAt); err != nil {
+			return err
+		}
+	}
+	if low := min(it.InputTokens, it.OutputTokens, it.CachedTokens, it.ContextUsed, int64(it.Duration)); low < 0 {
 		return &InvalidError{Field: "tokens or duration of an iteration", Value: strconv.FormatInt(low, 10), Want: "a number from 0 on"}
 	}
 	if low := min(it.PremiumRequests, it.CostUSD); low < 0 {

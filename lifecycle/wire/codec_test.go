@@ -58,7 +58,7 @@ func full(t require.TestingT) *session.State {
 	h.Extra = []session.Field{{Key: "later", Value: strictjson.Value(`[true]`)}}
 	for i := range 40 {
 		e.AppendIteration(session.Iteration{Task: "c", Attempt: 1, StartedAt: at, Duration: time.Duration(i), InputTokens: int64(i), OutputTokens: 2, CachedTokens: 3,
-			ContextWindow: 4, PremiumRequests: 0.33, CostUSD: 0.1, Model: "m1", Turns: 5})
+			ContextWindow: 4, ContextUsed: 3, RateLimit: &session.RateLimit{Limit: 100, Remaining: 3, ResetsAt: at, SeenAt: at}, PremiumRequests: 0.33, CostUSD: 0.1, Model: "m1", Turns: 5})
 	}
 	st, err := e.State()
 	require.NoError(t, err)

@@ -33,11 +33,12 @@ type claudeEvent struct {
 	Message   *struct {
 		Model   string           `json:"model"`
 		Content strictjson.Value `json:"content"`
+		Usage   claudeUsage      `json:"usage"`
 	} `json:"message"`
-	Error strictjson.Value `json:"error"` // a code
+	Error  strictjson.Value `json:"error"`              // a code
+	Parent string           `json:"parent_tool_use_id"` // of a subagent
 	// Of stream_event.
-	Parent string `json:"parent_tool_use_id"` // of a subagent
-	Event  struct {
+	Event struct {
 		Type  string `json:"type"`
 		Delta struct {
 			Type string `json:"type"`
@@ -144,6 +145,9 @@ func (c *claudeEvents) stream(r *Reader, e *claudeEvent) {
 func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 	if e.Message == nil {
 		return
+	}
+	if u := &e.Message.Usage; e.Parent == "" {
+		r.report.ContextUsed = cmp.Or(count(u.Input)+count(u.Made)+count(u.Cached), r.report.ContextUsed)
 	}
 	var code string
 	_ = strictjson.UnmarshalForeign(e.Error, &code)

@@ -16,7 +16,7 @@ func TestSuccess(t *testing.T) {
 	a := sample(t, "claude", "success")
 	require.Equal(t, lines("I write the file.", "Write: /project/hello.txt", "The file is written."), a.shown)
 	u := used
-	u.CostUSD, u.CostKnown, u.Model, u.Turns, u.ContextWindow = 0.00255, true, "claude-opus-4-8[1m]", 2, 1000000
+	u.CostUSD, u.CostKnown, u.Model, u.Turns, u.ContextWindow, u.ContextUsed = 0.00255, true, "claude-opus-4-8[1m]", 2, 1000000, 1150
 	require.Equal(t, Report{Usage: u, Session: uuid, Spoke: true, Final: true, Success: true}, a.Report)
 	partial := sample(t, "claude", "success_partial") // no text is doubled
 	require.Equal(t, a.shown, partial.shown)
@@ -36,7 +36,8 @@ func TestSuccess(t *testing.T) {
 	a = sample(t, "opencode", "success")
 	require.Equal(t, lines("I write the file.", "write: /project/hello.txt", "The file is written."), a.shown)
 	u = used
-	u.CostKnown, u.Turns, u.CostUSD = true, 2, a.CostUSD
+	u.CostKnown, u.Turns, u.CostUSD, u.ContextUsed = true, 2, a.CostUSD, a.ContextUsed
+	require.NotZero(t, u.ContextUsed)
 	require.Equal(t, Report{Usage: u, Session: a.Session, Spoke: true, Final: true, Success: true}, a.Report)
 	require.InDelta(t, 0.00153, a.CostUSD, 1e-9)
 	require.True(t, strings.HasPrefix(a.Session, "ses_"))

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -133,6 +134,7 @@ func (o *opencodeEvents) read(r *Reader, event strictjson.Value) {
 func (o *opencodeEvents) step(r *Reader, e *opencodeEvent) {
 	u, t := &r.report.Usage, &e.Part.Tokens
 	u.Turns++
+	u.ContextUsed = cmp.Or(count(t.Input)+count(t.Cache.Write)+count(t.Cache.Read), u.ContextUsed)
 	u.Input += count(t.Input) + count(t.Cache.Write)
 	u.Cached += count(t.Cache.Read)
 	u.Output += count(t.Output) + count(t.Reasoning)

@@ -40,6 +40,7 @@ type Usage struct {
 	Model                 string
 	Turns                 int
 	ContextWindow         int64 // in tokens; 0 when unknown
+	ContextUsed           int64 // of it, by the last answer that says so
 }
 
 // Denied is a permission that an agent wanted and did not get.

@@ -95,7 +95,7 @@ func (r *runner) noteSession(id string) {
 // events have them.
 func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	u := out.report.Usage
-	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow,
+	events := metrics{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached, ContextWindow: u.ContextWindow, ContextUsed: u.ContextUsed,
 		CostUSD: u.CostUSD, Model: plain.Clip(u.Model, 1<<10), Turns: u.Turns}
 	if !events.plausible(time.Now()) {
 		r.cfg.UI.Warn("what %s says it used is ignored: a number below 0 or beyond 10^12", w)
@@ -109,6 +109,7 @@ func (r *runner) account(w *worker, m *metrics, out *outcome) {
 	out.report.CostUSD = m.CostUSD
 	m.InputTokens, m.OutputTokens = cmp.Or(events.InputTokens, m.InputTokens), cmp.Or(events.OutputTokens, m.OutputTokens)
 	m.CachedTokens, m.ContextWindow = cmp.Or(events.CachedTokens, m.CachedTokens), cmp.Or(events.ContextWindow, m.ContextWindow)
+	m.ContextUsed = cmp.Or(events.ContextUsed, m.ContextUsed)
 	m.Model, m.Turns = r.sess.Redact(cmp.Or(events.Model, m.Model)), cmp.Or(events.Turns, m.Turns)
 	for _, id := range []string{m.AgentSession, out.report.Session} {
 		if plausibleID().MatchString(id) {

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,7 @@ type metrics struct {
 	OutputTokens    int64      `json:"outputTokens"`
 	CachedTokens    int64      `json:"cachedTokens"`
 	ContextWindow   int64      `json:"contextWindow"`
+	ContextUsed     int64      `json:"contextUsed"`
 	PremiumRequests float64    `json:"premiumRequests"`
 	CostUSD         float64    `json:"costUSD"`
 	Model           string     `json:"model"`
@@ -58,7 +60,7 @@ func (r *runner) readMetrics(now time.Time) (metrics, error) {
 // plausible reports whether the numbers and texts are within reasonable bounds, because wrong
 // ones would stay in the sums.
 func (m *metrics) plausible(now time.Time) bool {
-	for _, n := range []float64{float64(m.InputTokens), float64(m.OutputTokens), float64(m.CachedTokens), float64(m.ContextWindow),
+	for _, n := range []float64{float64(m.InputTokens), float64(m.OutputTokens), float64(m.CachedTokens), float64(m.ContextWindow), float64(m.ContextUsed),
 		float64(m.Turns), m.PremiumRequests, m.CostUSD} {
 		if n < 0 || n > 1e12 {
 			return false
@@ -74,11 +76,11 @@ func (m *metrics) plausible(now time.Time) bool {
 	return len(m.Model) <= 1024 && len(m.AgentSession) <= 1024
 }
 
-func (m *metrics) iteration(task string, attempt int, begun time.Time, d time.Duration) session.Iteration {
+func (m *metrics) iteration(task string, attempt int, begun, now time.Time) session.Iteration {
 	return session.Iteration{
-		Task: task, Attempt: attempt, StartedAt: begun, Duration: d,
+		Task: task, Attempt: attempt, StartedAt: begun, Duration: now.Sub(begun),
 		InputTokens: m.InputTokens, OutputTokens: m.OutputTokens, CachedTokens: m.CachedTokens,
-		ContextWindow: m.ContextWindow, PremiumRequests: m.PremiumRequests, CostUSD: m.CostUSD,
+		ContextWindow: m.ContextWindow, ContextUsed: m.ContextUsed, RateLimit: m.limit(now), PremiumRequests: m.PremiumRequests, CostUSD: m.CostUSD,
 		Model: m.Model, Turns: m.Turns,
 	}
 }
@@ -96,7 +98,13 @@ func (m *metrics) apply(h *session.Header, now time.Time) {
 	if m.AgentSession != "" {
 		h.AgentSession = m.AgentSession
 	}
-	if rl := m.RateLimit; rl != nil {
-		h.RateLimit = &session.RateLimit{Limit: rl.Limit, Remaining: rl.Remaining, ResetsAt: rl.ResetsAt, SeenAt: now}
+	h.RateLimit = cmp.Or(m.limit(now), h.RateLimit)
+}
+
+// limit returns the limit that the agent reported, or nil.
+func (m *metrics) limit(now time.Time) *session.RateLimit {
+	if m.RateLimit == nil {
+		return nil
 	}
+	return &session.RateLimit{Limit: m.RateLimit.Limit, Remaining: m.RateLimit.Remaining, ResetsAt: m.RateLimit.ResetsAt, SeenAt: now}
 }

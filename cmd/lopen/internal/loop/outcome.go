@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/failing"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
@@ -21,11 +23,15 @@ import (
 func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metrics, begun time.Time, t session.Trigger, counted bool, final func(*session.Header, *session.Task)) error {
 	res := out.result
 	log := session.Attempt{StartedAt: res.StartedAt, EndedAt: res.EndedAt, Exit: res.Exit, Signal: res.Signal, Error: plain.Clip(r.sess.Redact(out.failure), 1<<10)}
+	if out.check != nil {
+		log.Artifacts = []string{checked(out.check, failing.First(r.sess.Redact(string(out.checkTail)), maxFailing))}
+	}
 	defer r.cfg.Shared.end(r)
 	return r.change(t, func(e *session.Edit) error {
 		h := e.Header()
 		h.ActiveTask = ""
-		m.apply(h, time.Now())
+		now := time.Now()
+		m.apply(h, now)
 		if out.check != nil {
 			h.Check = out.check
 		}
@@ -53,9 +59,36 @@ func (r *runner) saveOutcome(unit string, leaves []string, out outcome, m metric
 				}
 			})
 		}
-		e.AppendIteration(m.iteration(unit, n, begun, time.Since(begun)))
+		e.AppendIteration(m.iteration(unit, n, begun, now))
 		return nil
 	})
+}
+
+const (
+	artifactCheck = "check exited " // what the check of an attempt gave
+
+	maxFailing  = 3       // lines of a failed check in an artifact
+	maxArtifact = 2 << 10 // bytes of it
+)
+
+// checked returns the artifact that says what a check gave, with the first lines that say what failed.
+func checked(c *session.CheckResult, lines []string) string {
+	text := fmt.Sprintf("%s%d after %s", artifactCheck, c.Exit, c.Duration.Round(time.Millisecond))
+	return plain.Clip(strings.Join(append([]string{text}, lines...), "\n"), maxArtifact)
+}
+
+// CheckOf returns what the check of a task's last attempt gave: its exit code and how long it took, and the first
+// lines that say what failed. It returns "" if there was none.
+func CheckOf(t session.Task) (result string, failed []string) {
+	if n := len(t.Log); n > 0 {
+		for _, a := range t.Log[n-1].Artifacts {
+			if text, ok := strings.CutPrefix(a, artifactCheck); ok {
+				lines := strings.Split(text, "\n")
+				return lines[0], lines[1:min(len(lines), 1+maxFailing)]
+			}
+		}
+	}
+	return "", nil
 }
 
 // overtaken saves an attempt whose outcome decides nothing, since a person decided about the

@@ -95,7 +95,7 @@ func TestNothingIsAliveInAReport(t *testing.T) {
 			return ast.WalkContinue, nil
 		}))
 		headings = slices.DeleteFunc(headings, func(h string) bool { return h == "m" || h == "1" })
-		require.Equal(t, []string{"Failed", "Not", "Waited", "Taken", "Refused", "Done", "Next", "Failed", "Waited", "Taken", "Refused", "Next"}, headings, "%s", source)
+		require.Equal(t, []string{"Failed", "Not", "Waited", "Taken", "Refused", "Limits", "Context", "Done", "Next", "Failed", "Waited", "Taken", "Refused", "Next"}, headings, "%s", source)
 		require.NotContains(t, b.String(), "\x1b")
 		require.NotContains(t, b.String(), "\u202e")
 		require.NotContains(t, b.String(), glue)

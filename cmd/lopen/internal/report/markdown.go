@@ -28,6 +28,7 @@ func (r *Report) Markdown(to io.Writer, loc *time.Location) error {
 	p.waits(r)
 	p.taken(r)
 	p.denied(r)
+	p.limits(r)
 	p.done(r)
 	p.totals(r)
 	p.next(r)
@@ -159,6 +160,9 @@ func (p *page) failures(r *Report) {
 		if f.State != string(session.TaskFailed) {
 			state = ", " + foreign(f.State) + " again"
 		}
+		if c := f.Check; c != nil {
+			state += fmt.Sprintf(", check exit %d after %s", c.Exit, Span(c.Seconds))
+		}
 		p.text("  ", fmt.Sprintf("- **%s** (%s, %s%s): %s", foreign(f.named()), plain.Some(f.Attempts, "attempt"), Span(f.Seconds), state, foreign(plain.Fit(f.Message, maxMessage))))
 		if len(f.Lines) > 0 {
 			p.line("")
@@ -259,6 +263,19 @@ func (p *page) denied(r *Report) {
 	p.line("\n## Refused permissions\n")
 	for _, d := range r.Denied {
 		p.text("  ", fmt.Sprintf("- %s (%s, %s)", foreign(d.Text), plain.Some(d.Times, "time"), foreign(strings.Join(d.Tasks, ", "))))
+	}
+}
+
+// limits writes the newest limits of providers, and how much of a model's context was used.
+func (p *page) limits(r *Report) {
+	if len(r.Limits) > 0 {
+		p.line("\n## Limits: %s\n", plain.Some(len(r.Limits), "start")+" that met or named one")
+		for _, l := range r.Limits[max(len(r.Limits)-maxShown, 0):] {
+			p.line("- %s", l.Text(p.loc))
+		}
+	}
+	if len(r.Windows) > 0 {
+		p.line("\n## Context\n\n%s", ContextText(r.Windows))
 	}
 }
 

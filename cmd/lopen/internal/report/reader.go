@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/failing"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/session/record"
@@ -20,6 +21,7 @@ const (
 	maxTakenBack   = 100
 	maxUnstored    = 20 // of a task
 	maxWaits       = 1000
+	maxLines       = 8 // of a failure
 )
 
 // A Reader takes the records of a session's log. The zero value takes all of them.
@@ -54,6 +56,7 @@ type streaked struct {
 // judgement is what the last attempt at a unit that counted came to.
 type judgement struct {
 	then, message string
+	check         *Check
 	lines         []string
 }
 
@@ -237,8 +240,11 @@ func (u *unit) judged(a *record.Attempt) {
 		return
 	}
 	u.message = a.Failure
-	if u.lines = useful(a.CheckTail, maxLines); len(u.lines) == 0 {
-		u.lines = useful(a.Tail, maxLines)
+	if c := a.Check; c != nil {
+		u.check = &Check{c.Exit, float64(c.Ms) / 1000}
+	}
+	if u.lines = failing.Last(a.CheckTail, maxLines); len(u.lines) == 0 {
+		u.lines = failing.Last(a.Tail, maxLines)
 	}
 }
 
@@ -284,7 +290,7 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 		From: r.from, To: r.last, Kills: r.kills, Active: st.ActiveTask(),
 		Progress: st.Progress(), Blocked: blocked(st), origin: st.Header().Origin,
 		Failures: []Failure{}, Waits: append([]Wait{}, r.waits...), Waited: []Waited{}, TakenBack: append([]Attempt{}, r.taken...),
-		Denied: append([]Denied{}, r.denied...), Done: []Task{}, Unchanged: []string{}, Totals: r.totals,
+		Denied: append([]Denied{}, r.denied...), Limits: Limits(st), Windows: Windows(st), Done: []Task{}, Unchanged: []string{}, Totals: r.totals,
 	}
 	if !r.over.IsZero() {
 		rep.To = r.over
@@ -378,7 +384,7 @@ func (r *Reader) addLost(rep *Report, st *session.State) {
 func (rep *Report) judge(st *session.State, u *unit) {
 	t, ok := st.Task(u.Task.Task)
 	f := u.Failure
-	f.Name, f.State, f.Message = t.Name, string(t.State), u.message
+	f.Name, f.State, f.Message, f.Check = t.Name, string(t.State), u.message, u.check
 	complete := t.State == session.TaskComplete
 	switch {
 	case u.then == record.Failed && ok && !complete && t.State != session.TaskSkipped:

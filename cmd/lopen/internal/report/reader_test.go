@@ -388,7 +388,7 @@ Session night-20260213-1, 13 Feb 22:00 to 14 Feb 04:20 (6 h 20 min). It ended be
 
 ## Failed
 
-- **core/x** (1 attempt, 2 min 30 s): x\x1b2J\n## forged wide | wide | wide`), text)
+- **core/x** (1 attempt, 2 min 30 s, check exit 1 after 30 s): x\x1b2J\n## forged wide | wide | wide`), text)
 	require.Contains(t, text, "\n## Waited 7 min 0 s in 12 waits of overload\n")
 	require.Contains(t, text, "- and 2 more\n")
 	require.Contains(t, text, "| 9 min 0 s | 123.5k | 7.9k |   2.3M | $1.50 |     1 | core/task-a |\n")

@@ -27,6 +27,8 @@ type Report struct {
 	Waited    []Waited         `json:"waited"` // sums of Waits
 	TakenBack []Attempt        `json:"takenBack"`
 	Denied    []Denied         `json:"denied"`
+	Limits    []Limit          `json:"rateLimits"`     // the newest, at most 100
+	Windows   []Window         `json:"contextWindows"` // of the newest starts, at most 100
 	Done      []Task           `json:"done"`
 	Unchanged []string         `json:"unchanged"` // IDs of tasks that are done and changed no file
 	Totals    Totals           `json:"totals"`
@@ -100,12 +102,19 @@ type Task struct {
 type Failure struct {
 	Task
 	Message string   `json:"message"`
-	Lines   []string `json:"lines"`  // the last useful ones of the check, or of the output without one
-	Kept    string   `json:"kept"`   // the checkpoint of what it left, if its files were set back
-	Stayed  []string `json:"stayed"` // files that were not set back with the others, and why
-	Left    string   `json:"left"`   // why they were not; "" where nobody tried
+	Check   *Check   `json:"check,omitempty"` // of the last attempt
+	Lines   []string `json:"lines"`           // the last useful ones of the check, or of the output without one
+	Kept    string   `json:"kept"`            // the checkpoint of what it left, if its files were set back
+	Stayed  []string `json:"stayed"`          // files that were not set back with the others, and why
+	Left    string   `json:"left"`            // why they were not; "" where nobody tried
 	// Commands show what it left, and bring it back, where it is kept.
 	Commands []string `json:"commands"`
+}
+
+// A Check is a run of the check.
+type Check struct {
+	Exit    int     `json:"exit"`
+	Seconds float64 `json:"seconds"`
 }
 
 // An Attempt is one start of the command.

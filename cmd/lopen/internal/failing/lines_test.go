@@ -1,4 +1,4 @@
-package report
+package failing
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+const maxLines = 8
 
 // The samples are what the tools printed, with other paths.
 func TestUsefulLinesOfTools(t *testing.T) {
@@ -70,7 +72,7 @@ FAILED test_total.py::test_sums - assert 2 == 3`,
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", "output", name+".txt"))
 		require.NoError(t, err)
-		require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(useful(string(data), maxLines), "\n"), name)
+		require.Equal(t, strings.TrimPrefix(want, "\n"), strings.Join(Last(string(data), maxLines), "\n"), name)
 	}
 }
 
@@ -88,9 +90,10 @@ func TestUsefulLinesOfAnything(t *testing.T) {
 		{"a tab, and what all lines are indented by", "\terror: a\n\t\tb\n", []string{"error: a", "    b"}},
 		{"no text", "error: \xff\n", []string{"error: �"}},
 	} {
-		require.Equal(t, c.want, useful(c.output, maxLines), c.about)
+		require.Equal(t, c.want, Last(c.output, maxLines), c.about)
 	}
-	long := useful("error: "+strings.Repeat("é", 1000), maxLines)
+	require.Equal(t, []string{"error: 1", "error: 2"}, First("noise\nerror: 1\nerror: 2\nerror: 3\n", 2))
+	long := Last("error: "+strings.Repeat("é", 1000), maxLines)
 	require.LessOrEqual(t, len(long[0]), maxLine+len("…"))
 }
 
@@ -98,7 +101,7 @@ func TestUsefulLinesOfAnything(t *testing.T) {
 func FuzzUseful(f *testing.F) {
 	f.Add("--- FAIL: TestA\n\x1b[31mx\x1b[0m\r\n")
 	f.Fuzz(func(t *testing.T, output string) {
-		lines := useful(output, maxLines)
+		lines := Last(output, maxLines)
 		require.LessOrEqual(t, len(lines), maxLines)
 		for _, l := range lines {
 			require.LessOrEqual(t, len(l), maxLine+len("…"))

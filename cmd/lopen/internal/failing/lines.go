@@ -1,4 +1,5 @@
-package report
+// Package failing finds the lines of a check's output that say what failed.
+package failing
 
 import (
 	"strings"
@@ -7,7 +8,6 @@ import (
 )
 
 const (
-	maxLines   = 8   // of a failure
 	maxContext = 2   // lines after one that names what failed
 	maxLine    = 300 // bytes
 )
@@ -48,10 +48,21 @@ var (
 	}, "|"))
 )
 
-// useful returns the last lines of an output that say what failed, at most n: those that
+// First returns the first lines of an output that say what failed, at most n, as [Last] does.
+func First(output string, n int) []string {
+	lines := all(output)
+	return undent(lines[:min(len(lines), n)])
+}
+
+// Last returns the last lines of an output that say what failed, at most n: those that
 // name it with what follows them, or, where none does, the last ones that are no noise.
 // Colours, and what a carriage return overwrites, are left out, and long lines cut.
-func useful(output string, n int) []string {
+func Last(output string, n int) []string {
+	lines := all(output)
+	return undent(lines[max(len(lines)-n, 0):])
+}
+
+func all(output string) []string {
 	var useful, rest []string
 	context := 0
 	for text := range strings.Lines(output) {
@@ -79,7 +90,7 @@ func useful(output string, n int) []string {
 	if len(useful) == 0 {
 		useful = rest
 	}
-	return undent(useful[max(len(useful)-n, 0):])
+	return useful
 }
 
 // cut shortens a line to at most n bytes.
