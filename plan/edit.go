@@ -20,7 +20,8 @@ var ErrText = errors.New("a task's text is one line, not empty, without control 
 //
 // Changes are made by Boxes, Add, Remove, Move, Rename and Marks and
 // carried out by Apply. Each leaves every byte alone that it is not about, and none
-// returns a plan in which another task, or a heading, reads differently than before.
+// returns a plan in which another task, or a heading, reads differently than before:
+// only what waits for a task that gets another ID by it names that one.
 type Change func(base, now *Plan) (*Plan, error)
 
 // Boxes ticks (true) and unticks boxes by task ID, one byte each. Components have
@@ -89,7 +90,7 @@ func Remove(id string) Change {
 }
 
 // Rename gives a task another text, one line of Markdown. Comments at its end
-// stay. Its ID changes with it, and so do those beneath it.
+// stay. Its ID changes with it, and so do those beneath it; what waits for them follows.
 func Rename(id, text string) Change {
 	const op = "rename task"
 	return func(base, now *Plan) (*Plan, error) {

@@ -15,7 +15,9 @@ var (
 	itemPrefix = pattern(`^([ \t>]*)([-*+]|\d{1,9}[.)])([ \t]+)$`)
 	// endNotes are the comments at the end of a line.
 	endNotes = pattern(`(?:[ \t]*<!--(?:[^-]|-[^-])*?-->)*[ \t]*$`)
-	markNote = pattern(`(?i)[ \t]?<!--\s*lopen\s*:(?:[^-]|-[^-])*?-->`)
+	// afterNote is a comment that names what a task waits for.
+	afterNote = pattern(`(?i)<!--\s*after\s*:((?:[^-]|-[^-])*?)-->`)
+	markNote  = pattern(`(?i)[ \t]?<!--\s*lopen\s*:(?:[^-]|-[^-])*?-->`)
 )
 
 // pattern compiles an expression once, when it is first used: most commands use none.

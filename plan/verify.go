@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,10 +33,74 @@ func (p *Plan) cutWithHeads(op, heads string, want []item, lists ...[]cut) (*Pla
 	for _, cuts := range lists {
 		next := Parse(splice(p.src, cuts))
 		if next.heads == heads && slices.EqualFunc(next.items(), want, item.equal) {
-			return next, nil
+			return next.followed(want), nil
 		}
 	}
 	return nil, fmt.Errorf("%s: %w", op, ErrTangled)
+}
+
+// followed returns a plan in which tasks wait for what they waited for before an edit that gave some of it other IDs.
+// want are the items before it, in the order of those after it. A reference that cannot be rewritten by itself stays.
+func (p *Plan) followed(want []item) *Plan {
+	now := p.items()
+	ids := otherNames(want, now)
+	if len(ids) == 0 {
+		return p
+	}
+	var cuts []cut
+	end := 0 // of what was looked at, with what is nested in it
+	for i, s := range p.spans {
+		s.start = max(s.start, end)
+		if s.start >= s.end || !slices.ContainsFunc(p.tasks[i].After, func(id string) bool { return ids[id] != "" }) {
+			continue
+		}
+		for _, m := range afterNote().FindAllSubmatchIndex(p.src[s.start:s.end], -1) {
+			from, to := s.start+m[2], s.start+m[3]
+			cuts = append(cuts, cut{from, to, otherIDs(string(p.src[from:to]), ids)})
+		}
+		end = s.end
+	}
+	for i := range now {
+		t := *now[i].Task
+		t.After = slices.Clone(t.After)
+		for j, id := range t.After {
+			t.After[j] = cmp.Or(ids[id], id)
+		}
+		now[i].Task = &t
+	}
+	if next := Parse(splice(p.src, cuts)); next.heads == p.heads && slices.EqualFunc(next.items(), now, item.equal) {
+		return next
+	}
+	return p
+}
+
+// otherNames returns the new IDs of tasks by their former ones, without those for which something above them waits.
+func otherNames(was, now []item) map[string]string {
+	ids := map[string]string{}
+	for i, it := range was {
+		if it.ID != "" && it.ID != now[i].ID {
+			ids[it.ID] = now[i].ID
+		}
+	}
+	for _, it := range now {
+		for _, id := range it.After {
+			if strings.HasPrefix(ids[id], it.ID+"/") {
+				delete(ids, id) // it would wait for itself
+			}
+		}
+	}
+	return ids
+}
+
+// otherIDs gives the IDs of a list their new names.
+func otherIDs(list string, ids map[string]string) string {
+	parts := strings.Split(list, ",")
+	for i, part := range parts {
+		if id := strings.TrimSpace(part); ids[id] != "" {
+			parts[i] = strings.Replace(part, id, ids[id], 1)
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 func splice(src []byte, cuts []cut) []byte {

@@ -12,54 +12,19 @@ import (
 const (
 	// maxHints is how many lines of a plan are named for one reason.
 	maxHints = 10
-	// maxNear is how many IDs are compared with one that is not there.
-	maxNear = 10_000
 )
 
 // warnMissing names the tasks of a plan that wait for what it does not have.
 func (a *app) warnMissing(path string, p *plan.Plan) {
 	missing := p.Missing()
 	for _, m := range missing[:min(len(missing), maxHints)] {
-		ids := func(yield func(string) bool) {
-			for t := range p.All() {
-				if t.ID != m.Task && !yield(t.ID) {
-					return
-				}
-			}
-		}
 		hint := ""
-		if near := nearestID(m.For, ids); len(near) > 0 {
+		if near := nearest.Task(p, m.For, m.Task); len(near) > 0 {
 			hint = "; nearest: " + strings.Join(near, ", ")
 		}
 		fmt.Fprintf(a.stderr, "warning: %s:%d: %s waits for %s, which the plan does not have, and stays blocked%s\n", path, m.Line, m.Task, plain.Line(m.For), hint)
 	}
 	a.andMore(path, len(missing), "tasks wait for what is not there")
-}
-
-// nearestID returns the IDs that are nearest to what somebody wrote, with or without
-// the names of what is above the task.
-func nearestID(name string, ids func(yield func(string) bool)) []string {
-	full := map[string]string{}
-	short := func(yield func(string) bool) {
-		for id := range ids {
-			end := id
-			if n := strings.Count(id, "/") - strings.Count(name, "/"); n > 0 {
-				end = strings.Join(strings.Split(id, "/")[n:], "/")
-			}
-			if _, known := full[end]; known {
-				continue
-			}
-			full[end] = id
-			if !yield(end) || len(full) == maxNear {
-				return
-			}
-		}
-	}
-	near := nearest.Of(name, short, 2)
-	for i := range near {
-		near[i] = full[near[i]]
-	}
-	return near
 }
 
 // warnLookalikes names the lines of a file that look like tasks and are none.

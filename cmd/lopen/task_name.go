@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/turns"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -36,7 +37,7 @@ func findKnownTask(p *plan.Plan, query string, known iter.Seq[string]) (string, 
 	names := taskNames(p, known)
 	id, err := plan.FindName(query, names)
 	if errors.Is(err, plan.ErrUnknownTask) && len(query) <= maxTypo && strings.Trim(query, " :0123456789") != "" {
-		near := nearestID(query, func(yield func(string) bool) {
+		near := nearest.ID(query, func(yield func(string) bool) {
 			for n := range names {
 				if !yield(n.ID) {
 					return

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"path"
 	"slices"
 
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -42,8 +43,8 @@ type Result struct {
 type Note struct {
 	Kind NoteKind
 	Task string // the task's ID
-	Was  string // for Reworded: the ID before
-	Type string // for TakenBack and Marked: what a person types to decide it
+	Was  string // for Reworded: the ID before; for Broken: the ID that the plan does not have
+	Type string // for TakenBack and Marked: what a person types to decide it; for Broken: the ID that is meant, "" if nobody knows
 }
 
 // NoteKind is the kind of a difference.
@@ -64,6 +65,7 @@ const (
 	ToldOpen                    // a person's command: runs again
 	ToldSkipped                 // a person's command: does not run
 	ToldFailed                  // a person's command: does not run any more in this run
+	Broken                      // waits for what is no longer in the plan
 )
 
 var noteTexts = [...]string{
@@ -71,7 +73,7 @@ var noteTexts = [...]string{
 	Unticked: "unticked by hand, runs again", TakenBack: "its box was changed while the command ran, set back", Mended: "done already, ticked now",
 	Skipped: "marked as skipped by hand, does not run", Marked: "skipped, its mark is written again", ToldDone: "ticked by command, counts as done",
 	ToldOpen: "unticked or revived by command, runs again", ToldSkipped: "skipped by command, does not run",
-	ToldFailed: "marked as failed by command, does not run in this run",
+	ToldFailed: "marked as failed by command, does not run in this run", Broken: "waits for what the plan does not have, and stays blocked",
 }
 
 func (n Note) String() string {
@@ -83,6 +85,11 @@ func (n Note) String() string {
 		s += "; if it was you: " + n.Type
 	case Marked:
 		s += "; if it is to run: " + n.Type
+	case Broken:
+		s += " (after: " + n.Was + ")"
+		if n.Type != "" {
+			s += "; it probably means " + n.Type
+		}
 	}
 	return s
 }
@@ -129,6 +136,7 @@ func (d Decided) Reconcile(st *session.State, p *plan.Plan, when When) (Result, 
 		e.Put(follow(t, pt))
 	}
 	r.remove(st, e, inPlan)
+	r.broken(st, p)
 	e.SetRoots(p.Roots())
 	derive(e, p)
 	for _, pt := range p.Tasks() {
@@ -158,6 +166,35 @@ func (r *Result) remove(st *session.State, e *session.Edit, inPlan map[string]bo
 		}
 		e.Remove(t.ID)
 	}
+}
+
+// broken notes what tasks wait for since an edit of the plan and the plan does not have.
+func (r *Result) broken(st *session.State, p *plan.Plan) {
+	for _, m := range p.Missing() {
+		_, had := st.Task(m.For)
+		if t, _ := st.Task(m.Task); st.NumTasks() == 0 || !had && slices.Contains(t.DependsOn, m.For) {
+			continue // it was so before
+		}
+		r.Notes = append(r.Notes, Note{Kind: Broken, Task: m.Task, Was: m.For, Type: r.meant(m, p)})
+	}
+}
+
+// meant returns the task that a reference probably means: the one that has other words now, or else the only one of that name.
+func (r *Result) meant(m plan.Missing, p *plan.Plan) (id string) {
+	for _, n := range r.Notes {
+		if n.Kind == Reworded && n.Was == m.For {
+			return n.Task
+		}
+	}
+	for t := range p.All() {
+		if t.ID != m.Task && path.Base(t.ID) == path.Base(m.For) {
+			if id != "" {
+				return ""
+			}
+			id = t.ID
+		}
+	}
+	return id
 }
 
 // follow gives a task the place and the words that it has in the plan.

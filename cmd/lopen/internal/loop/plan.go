@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
+	"github.com/lopen-dev/lopen/cmd/lopen/internal/nearest"
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/prompt"
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/decisions"
@@ -80,13 +82,7 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	if err != nil {
 		return err
 	}
-	for i, n := range res.Notes {
-		if i == maxNotes {
-			r.cfg.UI.Say("plan: %d differences more", len(res.Notes)-i)
-			break
-		}
-		r.cfg.UI.Say("plan: %s", n)
-	}
+	r.sayNotes(p, res.Notes)
 	if err := r.adopt(res); err != nil {
 		return err
 	}
@@ -112,6 +108,20 @@ func (r *runner) reconcile(ctx context.Context, when tasks.When) error {
 	}
 	r.forget(noted)
 	return nil
+}
+
+// sayNotes says how the plan differs from the State.
+func (r *runner) sayNotes(p *plan.Plan, notes []tasks.Note) {
+	for i, n := range notes {
+		if i == maxNotes {
+			r.cfg.UI.Say("plan: %d differences more", len(notes)-i)
+			break
+		}
+		if n.Kind == tasks.Broken && n.Type == "" {
+			n.Type = strings.Join(nearest.Task(p, n.Was, n.Task), " or ")
+		}
+		r.cfg.UI.Say("plan: %s", n)
+	}
 }
 
 // compare is tasks.Reconcile. Of boxes that nobody knows who changed it asks the person.
