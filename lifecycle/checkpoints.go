@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -440,6 +441,9 @@ func (s *Session) checkpoint(ctx context.Context, of checkpoint.Meta) (*checkpoi
 	begun := time.Now()
 	meta := s.store.meta(ctx, s.id, s.State(), s.mark.Load().Mark, s.files.last)
 	meta.Reason, meta.Task, meta.Target, meta.Only = of.Reason, of.Task, of.Target, of.Only
+	if t, ok := s.State().Task(cmp.Or(of.Task, s.State().ActiveTask())); ok {
+		meta.Tasks.Dependencies = t.FirstDependencies()
+	}
 	e, err := s.files.store.Create(ctx, meta)
 	if writer.ClassOf(err) == writer.ClassNoSpace && s.thin(ctx) > 0 {
 		e, err = s.files.store.Create(ctx, meta)

@@ -11,6 +11,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/checkpoint"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // errNotThere says that a checkpoint has nothing at a path.
@@ -42,6 +43,14 @@ func newCheckpointShow(a *app) *cobra.Command {
 				}
 				fmt.Fprintf(a.stdout, "%s  %s  %s %s, %s, record %d, %d/%d tasks done, %s\n", numbered(e), e.At.Local().Format(time.DateTime), e.Reason, e.Task,
 					sessionOf(e), e.Seq, e.Tasks.Completed, e.Tasks.Total, bytesText(e.Bytes))
+				about := fmt.Sprintf("%s changed, %s", plain.Some(e.Changed, "path"), plain.Some(e.Messages, "message"))
+				for _, t := range e.Active {
+					about += ", at work on " + plain.Line(t.Task)
+				}
+				if len(e.Tasks.Dependencies) > 0 {
+					about += ", after " + plain.Line(strings.Join(e.Tasks.Dependencies, ", "))
+				}
+				fmt.Fprintln(a.stdout, about)
 				if e.Only != nil {
 					fmt.Fprintf(a.stdout, "a checkpoint%s: all else is as in the one before\n", ofList(e))
 				}

@@ -253,6 +253,9 @@ func (w *rewriter) writeSnapshot(id history.ID, sum string) (history.Manifest, e
 	for i, task := range m.Tasks.Active {
 		m.Tasks.Active[i] = w.taskID(task)
 	}
+	for i, task := range m.Tasks.Dependencies {
+		m.Tasks.Dependencies[i] = w.taskID(task)
+	}
 	return history.Write(w.to, m, state, metrics, codec.Options{})
 }
 

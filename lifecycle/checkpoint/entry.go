@@ -39,6 +39,8 @@ func (r Reason) valid() bool {
 type Tasks struct {
 	Total     int `json:"total"`
 	Completed int `json:"completed"`
+	// Dependencies are the IDs of the tasks that the active one waits for, the first ones.
+	Dependencies []string `json:"dependencies,omitempty"`
 }
 
 // Git is the state of the repository at a checkpoint; zero if there is none.

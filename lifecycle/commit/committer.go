@@ -36,8 +36,9 @@ type Committer struct {
 	took  time.Duration            // duration of the last commit
 	whole bool                     // the next record has to name a snapshot of the whole State
 
-	since int // records since the last snapshot
-	pub   publisher
+	since   int // records since the last snapshot
+	changed int // changes of project files in them
+	pub     publisher
 	compaction
 }
 
@@ -123,6 +124,8 @@ func (c *Committer) append(b actors.Batch) (actors.Committed, error) {
 	c.pub.appended(b.Entries)
 	if !w.change.Large {
 		c.remember(b, w.mark, w.at, w.change.Iterations)
+	} else {
+		c.changed = 0
 	}
 	c.base, c.at, c.event, c.whole = b.State, w.mark, "", false
 	c.took = time.Since(begun)
@@ -171,7 +174,7 @@ func (c *Committer) encode(b actors.Batch) (*write, error) {
 		w.mark = entries
 	case w.change.Large:
 		w.mark.Epoch = c.journal.Epoch()
-		snap := c.snapshot(b.State, w.mark, w.at, history.Large)
+		snap := c.snapshot(b.State, w.mark, w.at, history.Large, c.changed+changedFiles(b))
 		snap.m.After = c.at.Seq
 		m, err := snap.write(c.dir)
 		if err != nil {

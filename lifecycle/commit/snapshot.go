@@ -6,6 +6,7 @@ import (
 	"github.com/lopen-dev/lopen/actors"
 	"github.com/lopen-dev/lopen/lifecycle/history"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/lifecycle/session/record"
 	"github.com/lopen-dev/lopen/lifecycle/wire"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/codec"
@@ -19,15 +20,19 @@ type snapshot struct {
 	by codec.Options
 }
 
-func (c *Committer) snapshot(st *session.State, at session.Mark, when time.Time, why history.Reason) snapshot {
+// snapshot returns that of a State. changed is how many changes of files its manifest counts.
+func (c *Committer) snapshot(st *session.State, at session.Mark, when time.Time, why history.Reason, changed int) snapshot {
 	p := st.Progress()
-	active := []string{}
+	active, needs := []string{}, []string{}
 	if id := st.ActiveTask(); id != "" {
 		active = append(active, id)
+		t, _ := st.Task(id)
+		needs = append(needs, t.FirstDependencies()...)
 	}
 	return snapshot{st, at, history.Manifest{
 		Session: c.id.String(), Epoch: at.Epoch, Seq: at.Seq, At: when, Reason: why,
-		Tasks: history.Tasks{Total: p.Total, Completed: p.Done, Active: active}, Iterations: st.NumIterations(),
+		Tasks:    history.Tasks{Total: p.Total, Completed: p.Done, Active: active, Dependencies: needs},
+		Messages: at.Messages, Changed: changed, Iterations: st.NumIterations(),
 	}, c.opts.Compression}
 }
 
@@ -35,10 +40,23 @@ func (s snapshot) write(dir writer.FS) (history.Manifest, error) {
 	return history.Write(dir, s.m, wire.EncodeState(s.st, s.at), wire.EncodeMetrics(s.st, s.at), s.by)
 }
 
+// changedFiles returns how many changes of project files a batch records.
+func changedFiles(b actors.Batch) (n int) {
+	for _, e := range b.Entries {
+		for _, op := range e.Ops {
+			if op.Name == record.OpFilesChanged {
+				n += op.Count
+			}
+		}
+	}
+	return n
+}
+
 // remember gives the State of a batch to the publisher if a snapshot of it is due. Until a
 // publication has written the snapshot, the journal has the State.
 func (c *Committer) remember(b actors.Batch, at session.Mark, when time.Time, grew bool) {
 	c.since++
+	c.changed += changedFiles(b)
 	var why history.Reason
 	switch {
 	case c.base != nil && c.base.Phase() != b.State.Phase():
@@ -52,8 +70,8 @@ func (c *Committer) remember(b actors.Batch, at session.Mark, when time.Time, gr
 	default:
 		return
 	}
-	c.since = 0
-	snap := c.snapshot(b.State, at, when, why)
+	snap := c.snapshot(b.State, at, when, why, c.changed)
+	c.since, c.changed = 0, 0
 	if c.base != nil {
 		snap.m.NewIterations = b.State.NumIterations() - c.base.NumIterations()
 	}

@@ -32,9 +32,10 @@ const (
 	// maxHead is in how many bytes of a file its first line is looked for: the encoder
 	// flushes each block of 128 KiB, but a frame that holds nothing can be of any size.
 	maxHead = 1 << 20
-	// maxActive bounds the active tasks of a manifest: those of 10,000 snapshots are in
-	// memory together.
-	maxActive = 16
+	// maxActive bounds the active tasks of a manifest, and maxDependencies those that they wait for: those of
+	// 10,000 snapshots are in memory together.
+	maxActive       = 16
+	maxDependencies = 8
 )
 
 // Reason says why a snapshot was taken.
@@ -59,11 +60,15 @@ type Manifest struct {
 	Seq           uint64 `json:"seq"`
 	// After is with Large the last record that was durable when it was written: that of
 	// the snapshot comes later.
-	After      uint64    `json:"after,omitempty"`
-	At         time.Time `json:"at"`
-	Reason     Reason    `json:"reason"`
-	Tasks      Tasks     `json:"tasks"`
-	Iterations int       `json:"iterations"`
+	After    uint64    `json:"after,omitempty"`
+	At       time.Time `json:"at"`
+	Reason   Reason    `json:"reason"`
+	Tasks    Tasks     `json:"tasks"`
+	Messages uint64    `json:"messages"` // that the session had
+	// Changed is how many changes of project files were recorded since the snapshot before, or since the session was
+	// opened.
+	Changed    int `json:"changed"`
+	Iterations int `json:"iterations"`
 	// NewIterations is how many were coalesced into the record.
 	NewIterations int    `json:"newIterations,omitempty"`
 	Bytes         int64  `json:"bytes"`  // of the two files, before compression
@@ -77,6 +82,8 @@ type Tasks struct {
 	Total     int      `json:"total"`
 	Completed int      `json:"completed"`
 	Active    []string `json:"active"` // IDs
+	// Dependencies are the IDs of the tasks that the active ones wait for, the first ones.
+	Dependencies []string `json:"dependencies"`
 }
 
 // An ID names the record that a snapshot is of. The epoch is part of it so that a
@@ -258,7 +265,7 @@ func decodeManifest(line []byte, id ID) (Manifest, error) {
 	if m.SchemaVersion > 1 {
 		return m, fmt.Errorf("manifest of version %d: %w", m.SchemaVersion, envelope.ErrFutureVersion)
 	}
-	if len(m.Tasks.Active) > maxActive {
+	if len(m.Tasks.Active) > maxActive || len(m.Tasks.Dependencies) > maxDependencies {
 		return m, fmt.Errorf("the manifest names more than %d tasks", maxActive)
 	}
 	if m.SchemaVersion < 1 || m.ID() != id || len(m.SHA256) != 64 {

@@ -54,6 +54,9 @@ type Field struct {
 	Value strictjson.Value
 }
 
+// FirstDependencies returns the first 8 of DependsOn, which manifests name.
+func (t *Task) FirstDependencies() []string { return t.DependsOn[:min(len(t.DependsOn), 8)] }
+
 // leaf reports whether the task can be run, so that Progress counts it.
 func (t *Task) leaf() bool {
 	return len(t.Children) == 0 && t.Kind != KindComponent && t.Kind != KindModule
