@@ -20,6 +20,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
 	"github.com/lopen-dev/lopen/lifecycle/session"
+	"github.com/lopen-dev/lopen/writer"
 )
 
 var (
@@ -203,10 +204,16 @@ func oneByOne(t *testing.T) {
 	}
 }
 
-// scriptsRoot is the folder of the scripts' folders. They are removed together, at the end: where
-// files go while others are made, some file systems search for long where a new one can be.
+// scriptsRoot is the folder of the scripts' folders, in memory where there is room: they sync a great deal.
+// They are removed together, at the end: where files go while others are made, some file systems search for
+// long where a new one can be.
 func scriptsRoot(t *testing.T) string {
-	root, err := os.MkdirTemp("", "lopen-scripts")
+	const memory, room = "/dev/shm", 4 << 30
+	dir := ""
+	if free, err := writer.FreeBytes(memory); err == nil && free > room {
+		dir = memory
+	}
+	root, err := os.MkdirTemp(dir, "lopen-scripts")
 	if err != nil {
 		t.Fatal(err)
 	}
