@@ -1,13 +1,16 @@
 package fleet_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lopen-dev/lopen/lifecycle/fleet"
 	"github.com/lopen-dev/lopen/lifecycle/fleet/pgtest"
+	"github.com/lopen-dev/lopen/lifecycle/session"
 )
 
 // Another machine has the session and ships to it between the moment in which this one looks at the database and the
@@ -57,4 +60,23 @@ func TestSomebodyHadItBeforeTheLease(t *testing.T) {
 	require.Equal(t, "another machine", fenced.Host)
 	require.Equal(t, theirs, there(t, url, id, of), "nothing was shipped over it")
 	require.False(t, ask[bool](t, url, `SELECT holder IS NOT NULL AND lease_until > clock_timestamp() FROM lopen_data.sessions`), "nobody has to wait for a lease")
+}
+
+// Who leaves waits for a process that is in the middle of sending, and names the session where it waits no longer.
+func TestLeaveWaits(t *testing.T) {
+	t.Parallel()
+	m, proxy, sess, _ := behindProxy(t, patience)
+	proxy.Hang()
+	say(t, sess, "on its way")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	sending, err := fleet.Leave(ctx, m.store)
+	require.NoError(t, err)
+	require.Equal(t, []session.ID{sess.ID()}, sending)
+	require.Error(t, ctx.Err())
+	proxy.Drop()
+	require.NoError(t, sess.Close(t.Context()))
+	sending, err = fleet.Leave(t.Context(), m.store)
+	require.NoError(t, err)
+	require.Empty(t, sending)
 }

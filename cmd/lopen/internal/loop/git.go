@@ -12,13 +12,9 @@ import (
 // tree. It changes nothing, and runs no command that the repository configures. If git does
 // not end in time once, because of a FIFO for example, only HEAD is read from then on.
 func (r *runner) gitState(ctx context.Context) session.Git {
-	const waits = "git waits"
-	var s git.State
-	var err error
-	if r.warned[waits] {
-		s = git.Head(ctx, r.cfg.Tree, r.cfg.Environ)
-	} else if s, err = git.Look(ctx, r.cfg.Tree, r.cfg.Environ); err != nil && ctx.Err() == nil {
-		r.warnOnce(waits, fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
+	s, err := git.Look(ctx, r.cfg.Tree, r.cfg.Environ)
+	if err != nil && ctx.Err() == nil {
+		r.warnOnce("git waits", fmt.Sprintf("git did not say within %s whether something of the project is changed (a named pipe in the place of "+
 			"a .gitignore?): it is not asked again in this run, and nothing counts as changed", git.LookPatience))
 	}
 	return session.Git{Head: s.Head, Branch: r.sess.Redact(s.Branch), Dirty: s.Dirty}
