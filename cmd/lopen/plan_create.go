@@ -25,7 +25,7 @@ func newPlanCreate(a *app) *cobra.Command {
 		Use:   "create MODULE [--from FILE]",
 		Short: "Make a plan of another list of tasks, or of the specification",
 		Long: `Make a plan of a list: any Markdown with checkboxes, tasks.md of Spec Kit, Kiro and OpenSpec,
-a plan of ralphex, prd.json, or issues from gh issue list --json number,title,body,state,labels.
+a plan of ralphex, prd.json, tasks.json of Task Master, or issues from gh issue list --json number,title,body,state,labels.
 What it is follows from what it has. Each box or story becomes a task, or is named with its
 line and the reason. Headings, prose and the lines below a box stay.
 

@@ -17,7 +17,7 @@ var ErrNoTasks = errors.New("nothing to make a plan of")
 // one of Left.
 type Result struct {
 	Content  []byte
-	Kind     string        // of the list: Spec Kit, Kiro, OpenSpec, ralphex, GitHub issues, prd.json or Markdown
+	Kind     string        // of the list: Spec Kit, Kiro, OpenSpec, ralphex, GitHub issues, prd.json, Task Master or Markdown
 	Markdown bool          // and not JSON
 	Boxes    int           // lines with a box; of JSON, its stories or issues as well
 	Tasks    int           // boxes of the plan
@@ -39,7 +39,7 @@ func Plan(title string, src []byte) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("make plan: %w", err)
 	}
-	res := Result{Kind: l.kind, Markdown: l.kind != kindPRD && l.kind != kindIssues, Boxes: l.boxes, Left: l.left}
+	res := Result{Kind: l.kind, Markdown: !isJSON(src), Boxes: l.boxes, Left: l.left}
 	slices.SortStableFunc(res.Left, func(a, b plan.Remark) int { return a.Line - b.Line })
 	if len(l.items) == 0 {
 		if res.Boxes > 0 {

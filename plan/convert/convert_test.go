@@ -187,7 +187,7 @@ func requireWhole(t require.TestingT, src []byte) {
 	require.Len(t, tasks, made.Tasks)
 	require.NoError(t, p.Usable())
 	for _, r := range made.Notes {
-		if !strings.Contains(r.Text, "are front matter") {
+		if !strings.Contains(r.Text, "left out") {
 			require.Contains(t, r.Text, "depends on", "no text is lost: %s", made.Content)
 		}
 	}
@@ -220,4 +220,24 @@ func ExamplePlan() {
 	// - [ ] JWT
 	//   RS256 only
 	// <nil>
+}
+
+// The tasks.json of Task Master before it had tags, and what is no list of its.
+func TestTaskMaster(t *testing.T) {
+	t.Parallel()
+	made, err := convert.Plan("m", []byte(`{"tasks": [{"id": 1, "title": "a", "status": "done"}, {"id": 2, "title": "b", "dependencies": [1]}], "metadata": {"v": 1}}`))
+	require.NoError(t, err)
+	require.Equal(t, "Task Master", made.Kind)
+	require.Equal(t, "# Plan: m\n\n- [x] 1: a\n- [ ] 2: b <!-- after: 1-a -->\n  Depends on: 1\n", string(made.Content))
+	require.Equal(t, []plan.Remark{{Line: 1, Text: `left out: metadata: {"v":1}`}}, made.Notes)
+	for src, want := range map[string]string{
+		`{"tasks": [{"id": 1}]}`: "line 1: a story without a title",
+		"{\"tasks\": [\n{\"id\": 1, \"title\": \"a\", \"subtasks\": \"b\"}]}": `line 2: subtasks is "b", want a list of objects`,
+		`{"tasks": {}}`:                "line 1: tasks is {}, want a list of objects",
+		`{"a": {"tasks": []}, "b": 1}`: "line 1: an object without userStories or tasks",
+		`{"a": {"tasks": []}}`:         "nothing to make a plan of",
+	} {
+		_, err := convert.Plan("m", []byte(src))
+		require.ErrorContains(t, err, want, src)
+	}
 }

@@ -52,5 +52,5 @@ func TestCorpus(t *testing.T) {
 			require.Equal(t, string(want), b.String())
 		})
 	}
-	require.Equal(t, 19, lists)
+	require.Equal(t, 21, lists)
 }

@@ -96,7 +96,7 @@ func readJSON(src []byte) (*list, error) {
 	case len(entries) == 0 && head.has("number", "title", "body"):
 		return readIssues([]entry{head})
 	case len(head.members) > 0:
-		return nil, fmt.Errorf("line %d: an object without userStories, and no issue with number, title and body", head.line)
+		return readTaskMaster(head)
 	case len(entries) > 0 && entries[0].has("number") && entries[0].has("title", "body"):
 		return readIssues(entries)
 	}

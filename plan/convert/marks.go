@@ -17,6 +17,7 @@ const (
 	kindRalphex  = "ralphex"
 	kindPRD      = "prd.json"
 	kindIssues   = "GitHub issues"
+	kindMaster   = "Task Master"
 )
 
 var (
