@@ -12,14 +12,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing/fstest"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// An outcome is what became of a mutant. Only caught is a success.
-type outcome string
+type outcome string // what became of a mutant
 
 const (
 	caught    outcome = "caught"
@@ -59,13 +59,11 @@ func (h *harness) run(all []mutant) (err error) {
 		byPackage[m.pkg] = append(byPackage[m.pkg], m.test)
 	}
 	for pkg, tests := range byPackage {
-		begun := time.Now()
 		off := filepath.Join(h.dir, "off.test")
 		if err := h.build(pkg, off, files); err != nil {
 			return fmt.Errorf("build the tests of %s with all mutants off: %w", pkg, err)
 		}
 		control, _ := h.test(pkg, off, tests...)
-		fmt.Fprintf(h.out, "%s: built, and its control run, in %.1fs\n", pkg, time.Since(begun).Seconds())
 		var group errgroup.Group
 		group.SetLimit(h.jobs)
 		for i, m := range all {
@@ -138,10 +136,12 @@ func (h *harness) build(pkg, binary string, files map[string]string) error {
 // test runs tests of a package's binary and no others, and returns the output.
 func (h *harness) test(pkg, binary string, tests ...string) (string, error) {
 	run := "^" + strings.NewReplacer("/", "$/^", "|", "$|^").Replace(strings.Join(tests, "|")) + "$"
-	limit := fmt.Sprint(h.limit * time.Duration(min(len(tests), 5)))
-	cmd := exec.Command(binary, "-test.v", "-test.paniconexit0", "-test.timeout="+limit, "-test.run", run)
+	cmd := exec.Command(binary, "-test.v", "-test.paniconexit0", "-test.timeout="+fmt.Sprint(h.limit*time.Duration(min(len(tests), 5))), "-test.run", run)
 	cmd.Dir = filepath.Join(h.root, pkg)
 	said, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.ETXTBSY) { // another job's process was started while the file was written, and has it open for a moment
+		return h.test(pkg, binary, tests...)
+	}
 	return string(said), err
 }
 

@@ -87,11 +87,10 @@ func rolledBack(t *sidecar.Transaction) error {
 
 // branchGone is why a session is not resumed whose transaction has lost its branch, and what to do.
 func branchGone(st sidecar.Status) error {
-	id := plain.Quote(st.ID)
 	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(`the branch %s of transaction %s is not in the side-car any more: nothing can be added to it
   make it again from the checkpoints and commit it: lopen transaction commit %[3]s --remake
   or take back what it changed:                     lopen transaction rollback %[3]s
-  or leave both as they are, in a new session:      lopen run %[4]s --no-resume -- CMD`, st.Branch, st.ID, id, moduleOf(st.Session))}
+  or leave both as they are, in a new session:      lopen run %[4]s --no-resume -- CMD`, st.Branch, st.ID, plain.Quote(st.ID), plain.Quote(moduleOf(st.Session)))}
 }
 
 // firstOf is the first few paths, and how many more there are.
