@@ -171,7 +171,7 @@ func (r *criteriaReader) below(h int) {
 		return
 	}
 	r.all, r.left = r.all[:were], r.left[:left]
-	it := markdown.Item{Line: head.Line, Raw: head.Raw, Text: head.Text, Heading: head.Parent, Parent: -1, Box: -1, Links: head.Links,
+	it := markdown.Item{Line: head.Line, Raw: head.Raw, Text: head.Text, Heading: head.Parent, Parent: -1, Box: -1,
 		Start: head.Start, End: head.End, Details: markdown.Text(r.src, head.ContentStart, head.End, 0)}
 	r.all = append(r.all, found{it, of})
 }

@@ -186,7 +186,7 @@ func (r *criteriaReader) add(b *markdown.Block, raw, details string, end int, p 
 	it.Raw, it.Text, it.Details, it.End = raw, strings.Join(strings.Fields(raw), " "), details, end
 	it.Heading, it.Parent, it.Box = p.heading, p.parent, -1
 	if items := markdown.Parse([]byte("- [ ] " + raw)).Items(); len(items) == 1 {
-		it.Text, it.Links = items[0].Text, items[0].Links // without markup
+		it.Text = items[0].Text // without markup
 	}
 	if it.Text == "" {
 		r.leave(b.Line, "it has no text")

@@ -13,7 +13,6 @@ type Document struct {
 	lines    int
 	headings []Heading
 	items    []Item
-	bullets  []Item
 	over     int
 }
 
@@ -89,10 +88,6 @@ func (d *Document) NumItems() int { return len(d.items) }
 // Item returns one of the task-list items by its index in file order.
 func (d *Document) Item(i int) Item { return d.items[i] }
 
-// Bullets returns the outermost list items that carry no checkbox, in file
-// order. Lists in such an item are its details.
-func (d *Document) Bullets() []Item { return slices.Clone(d.bullets) }
-
 // Parse reads a Markdown file. It takes any bytes; there is no error, as every
 // byte sequence is Markdown.
 func Parse(src []byte) *Document { return parse(src, engine, false, pieceSize) }
@@ -141,10 +136,8 @@ func (w *walker) cutHeadings() {
 			h.End = len(w.norm)
 		}
 	}
-	for _, items := range [][]Item{w.doc.items, w.doc.bullets} {
-		for i := range items {
-			items[i].Heading = min(items[i].Heading, MaxHeadings-1)
-		}
+	for i := range w.doc.items {
+		w.doc.items[i].Heading = min(w.doc.items[i].Heading, MaxHeadings-1)
 	}
 }
 

@@ -13,25 +13,13 @@ func (w *walker) addItem(n *ast.ListItem, in scope) {
 	first := n.FirstChild()
 	if b := boxOf(first); b != nil {
 		parent := in.task
-		in.task, in.bullet = len(w.doc.items), false
+		in.task = len(w.doc.items)
 		it, sp := w.item(n, first, in)
 		it.Parent, it.Checked, it.Box = parent, b.checked, b.at+w.base
 		it.Line = w.line(it.Box) + 1
 		w.doc.items = append(w.doc.items, it)
 		w.itemSpans = append(w.itemSpans, sp)
-	} else if !in.inList {
-		switch first.(type) {
-		case *ast.TextBlock, *ast.Paragraph:
-			it, sp := w.item(n, first, in)
-			if it.Text != "" {
-				it.Box, it.Parent, in.bullet = -1, -1, true
-				it.Line = sp.text + 1
-				w.doc.bullets = append(w.doc.bullets, it)
-				w.bulletSpans = append(w.bulletSpans, sp)
-			}
-		}
 	}
-	in.inList = true
 	w.blocks(n, in)
 }
 
@@ -122,13 +110,6 @@ func (w *walker) matches(what func() *regexp.Regexp, line int) bool {
 func (w *walker) finish() {
 	for i := range w.doc.items {
 		w.details(&w.doc.items[i], w.itemSpans[i], i+1)
-	}
-	next := 0
-	for i := range w.doc.bullets {
-		for next < len(w.itemSpans) && w.itemSpans[next].first < w.bulletSpans[i].first {
-			next++
-		}
-		w.details(&w.doc.bullets[i], w.bulletSpans[i], next)
 	}
 }
 

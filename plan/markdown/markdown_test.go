@@ -143,9 +143,6 @@ func TestLinks(t *testing.T) {
 	require.Equal(t, []string{"h"}, doc.Headings()[0].Links)
 	require.Equal(t, []string{"a#1", "b#2", "http://c", "t"}, doc.Items()[0].Links)
 	require.Equal(t, []string{"n"}, doc.Items()[1].Links)
-	require.Len(t, doc.Bullets(), 1)
-	require.Equal(t, []string{"p", "q"}, doc.Bullets()[0].Links)
-	require.Equal(t, "- [q](q)", doc.Bullets()[0].Details)
 }
 
 func TestHeadings(t *testing.T) {
@@ -189,7 +186,7 @@ func TestParseHeadings(t *testing.T) {
 
 // Memory follows the headings and the largest block, not the file.
 func TestParseHeadingsForgets(t *testing.T) {
-	src := []byte("# A\n\n" + strings.Repeat("*a* paragraph [with](a) `markup`\n\n1. and an item\n\n***\n\n", 20_000))
+	src := []byte("# A\n\n" + strings.Repeat("*a* paragraph [with](a) `markup`\n\n- [ ] and an item\n\n***\n\n", 20_000))
 	grown := func(parse func([]byte) *markdown.Document) uint64 {
 		var before, after runtime.MemStats
 		runtime.GC()
@@ -343,7 +340,7 @@ func FuzzToggle(f *testing.F) {
 			require.True(t, end <= h.Start && h.Start < h.ContentStart && h.ContentStart <= h.End && h.End <= len(src), "%+v", h)
 			end = h.ContentStart
 		}
-		for _, it := range append(doc.Items(), doc.Bullets()...) {
+		for _, it := range doc.Items() {
 			require.True(t, 0 <= it.Start && it.Start < it.End && it.End <= len(src), "%+v", it)
 		}
 	})

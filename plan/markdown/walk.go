@@ -23,8 +23,8 @@ type walker struct {
 	only    bool              // headings, no items
 
 	// Line ranges of the items, and of the text that names them, parallel to
-	// doc.items and doc.bullets. finish makes the details of them.
-	itemSpans, bulletSpans []span
+	// doc.items. finish makes the details of them.
+	itemSpans []span
 }
 
 // A span is where an item lies, in 0-based lines.
@@ -35,9 +35,7 @@ type span struct {
 
 // A scope is what encloses a block.
 type scope struct {
-	task   int  // index of the innermost task-list item, -1 for none
-	bullet bool // within a list item that carries no box
-	inList bool // within any list item
+	task   int // index of the innermost task-list item, -1 for none
 	quotes int
 }
 
@@ -99,9 +97,6 @@ func (w *walker) blocks(parent ast.Node, in scope) {
 		}
 		if in.task >= 0 {
 			it := &w.doc.items[in.task]
-			it.Links = w.links(it.Links, n)
-		} else if in.bullet {
-			it := &w.doc.bullets[len(w.doc.bullets)-1]
 			it.Links = w.links(it.Links, n)
 		}
 		w.blocks(n, in)
