@@ -195,6 +195,8 @@ type runCall struct {
 	pane *pane      // of the work's screen
 	ran  session.ID // the session that was run
 
+	damaged *lifecycle.DamagedError // in the place of which an unattended run began afresh; else nil
+
 	fleet *fleet.Fleet // that the project has joined; nil without one
 }
 
@@ -360,10 +362,11 @@ func (r *runCall) runSession(ctx context.Context, project string, store *lifecyc
 	}
 	defer end()
 	r.sayBegin(ui, sess, fresh, cfg.Check)
+	cfg.ExitCode = func(err error) int { return exitCode(r.lookAt(err)) }
 	err = r.work(ctx, cfg)
 	ui.stop()
 	err = shipped(err)
-	return r.after(ctx, project, store, sess, cfg.Unattended, err)
+	return r.lookAt(r.after(ctx, project, store, sess, cfg.Unattended, err))
 }
 
 // after prints what became of a run that ended with err. A work does that for all of its runs.

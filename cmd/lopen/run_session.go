@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle"
 	"github.com/lopen-dev/lopen/lifecycle/session"
 	"github.com/lopen-dev/lopen/lifecycle/tasks"
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 // choose opens the session that the run is to resume, or a new one. A nil
@@ -148,6 +149,12 @@ func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui 
 		return nil, old.Err
 	}
 	v, err := r.settings(r.flags)
+	if err == nil && v.Unattended && bad.Moved() { // its files are damaged, and nothing else is wrong
+		r.damaged = bad
+		ui.Warn("%v", bad)
+		ui.Say("a new session begins from the plan: what is ticked stays ticked")
+		return nil, nil
+	}
 	if err != nil || !r.interactive() || v.Unattended {
 		return nil, errors.Join(err, old.Err)
 	}
@@ -170,6 +177,16 @@ func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui 
 	}
 	r.showRecovery(rec, true)
 	return store.Open(rec.ID)
+}
+
+// lookAt is how a run ends that ended with err: one that began afresh without a person, because its
+// session is damaged, needs one.
+func (r *runCall) lookAt(err error) error {
+	if r.damaged == nil || err != nil {
+		return err
+	}
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s is damaged and was left out: %s/%s has it, and what can be read of it comes back with: lopen session recover %[1]s",
+		r.damaged.ID, lifecycle.Dir, plain.Line(r.damaged.Where))}
 }
 
 // warnSession prints what is wrong with a session that this run does not need, and what to
