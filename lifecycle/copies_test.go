@@ -30,7 +30,7 @@ func copyOf(t *testing.T, store *lifecycle.Store, id session.ID) (ids []string) 
 
 func quarantinedCopies(t *testing.T, store *lifecycle.Store, id session.ID) []string {
 	t.Helper()
-	all, err := filepath.Glob(path(store, "sessions", id.String(), "*.aside-*"))
+	all, err := filepath.Glob(path(store, "corrupted", id.String()+".files", "*[Z+]"))
 	require.NoError(t, err)
 	return all
 }

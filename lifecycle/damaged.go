@@ -274,6 +274,7 @@ type quarantineNote struct {
 	Session       string    `json:"session"`
 	At            time.Time `json:"at"`
 	Reason        string    `json:"reason"`
+	File          string    `json:"file,omitempty"`        // the readable file, if it is not the whole session
 	RecoveredAs   string    `json:"recoveredAs,omitempty"` // the session that was last recovered from it
 	Remains       bool      `json:"remains,omitempty"`     // the session was recreated, so there is nothing to recover
 }
@@ -343,6 +344,68 @@ func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, 
 		return "", err
 	}
 	return writer.Quarantine(s.root(), sessionsDir+"/"+id.String(), corruptedDir, id.String()+"-"+note.At.Format(asideTime), data)
+}
+
+// filesSuffix ends the name of the folder in corrupted/ that has a session's readable files, each as
+// {name}-{time}. maxSetAside is the number of versions of one that stay.
+const (
+	filesSuffix = ".files"
+	maxSetAside = 5
+)
+
+// SetAside implements [commit.Place].
+func (p place) SetAside(dir writer.FS, name string, why error) (string, error) {
+	root, from, to := p.root(), folder.Path(p.id)+"/"+name, corruptedDir+"/"+p.id.String()+filesSuffix
+	held, err := dir.Lstat(name)
+	if err != nil {
+		return "", writer.NewError("set aside", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
+	}
+	if there, err := root.Lstat(from); err != nil || !writer.SameFile(held, there) { // the folder was removed meanwhile
+		return "", writer.NewError("set aside", filepath.Join(dir.Name(), name), writer.NotCommitted, cmp.Or(err, fs.ErrNotExist))
+	}
+	note := quarantineNote{Reason: why.Error(), File: name}
+	data, err := note.encode(p.id, p.opts.Now())
+	if err == nil {
+		err = private.Make(root, corruptedDir)
+	}
+	if err != nil {
+		return "", err
+	}
+	all, err := p.setAside(to, name)
+	if err != nil {
+		return "", err
+	}
+	label := name + "-" + note.At.Format("20060102T150405.000000000Z")
+	if n := len(all); n > 0 && all[n-1] >= label { // the clock went back
+		label = all[n-1] + "+"
+	}
+	moved, err := writer.Quarantine(root, from, to, label, data)
+	if err != nil {
+		return "", err
+	}
+	for _, old := range all[:max(len(all)+1-maxSetAside, 0)] {
+		for _, file := range []string{to + "/" + old, to + "/" + old + ".json"} {
+			if err := root.RemoveAll(file); err != nil {
+				return "", writer.NewError("remove", filepath.Join(root.Name(), file), writer.NotCommitted, err)
+			}
+		}
+	}
+	return filepath.Join(root.Name(), moved), nil
+}
+
+// setAside lists the versions of a readable file in a folder of corrupted/, the oldest first.
+func (s *Store) setAside(dir, name string) (all []string, err error) {
+	entries, err := s.root().ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, writer.NewError("set aside", filepath.Join(s.Path(), dir), writer.NotCommitted, err)
+	}
+	for _, e := range entries {
+		if v := e.Name(); strings.HasPrefix(v, name+"-") && !strings.HasSuffix(v, ".json") {
+			all = append(all, v)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
 }
 
 // encode returns the note's file, of a session that is moved at a time.

@@ -172,7 +172,7 @@ func anyContent(t *testing.T, spoil func(t *testing.T, file string)) {
 		require.NoError(t, err, "the journal has it")
 		require.NoError(t, sess.Close(t.Context()))
 	}
-	quarantined, err := filepath.Glob(path(store, "sessions", bad.String(), "state.json.aside-*Z"))
+	quarantined, err := filepath.Glob(path(store, "corrupted", bad.String()+".files", "state.json-*[Z+]"))
 	require.NoError(t, err)
 	require.Len(t, quarantined, 1)
 	r, err := store.Verify(bad)

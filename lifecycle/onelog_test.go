@@ -137,7 +137,7 @@ func TestReadableFilesDecideNothing(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, repair.Intact, r.Condition, "%s: %s: %v", name, what, r.Faults)
 		}
-		quarantined, err := filepath.Glob(filepath.Join(dir, name+".aside-*"))
+		quarantined, err := filepath.Glob(path(store, "corrupted", sess.ID().String()+".files", name+"-*[Z+]"))
 		require.NoError(t, err)
 		require.Len(t, quarantined, 5)
 	}
@@ -155,12 +155,26 @@ func TestQuarantinedCopiesAreBounded(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, sess.Close(t.Context()))
 	}
-	quarantined, err := filepath.Glob(file + ".aside-*")
+	quarantined, err := filepath.Glob(path(store, "corrupted", id.String()+".files", "state.json-*[Z+]"))
 	require.NoError(t, err)
 	require.Len(t, quarantined, 5)
 	data, err := os.ReadFile(quarantined[4])
 	require.NoError(t, err)
 	require.Equal(t, "version 7", string(data))
+	note, err := os.ReadFile(quarantined[4] + ".json")
+	require.NoError(t, err)
+	require.Contains(t, string(note), `"reason":"`)
+	require.Contains(t, string(note), `"session":"`+id.String()+`"`)
+	require.Contains(t, string(note), `"file":"state.json"`)
+	folders, err := store.Quarantined()
+	require.NoError(t, err)
+	require.Empty(t, folders, "the session is whole")
+	all, err := os.ReadDir(filepath.Dir(quarantined[0]))
+	require.NoError(t, err)
+	require.Len(t, all, 10, "a note with each")
+	_, err = store.Delete(t.Context(), id)
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Dir(quarantined[0]), "what was said goes with the session")
 }
 
 // The first line of the newest segment, and the segment itself: what it holds is not taken
@@ -233,7 +247,7 @@ func TestDiscardEdit(t *testing.T) {
 		require.Equal(t, before, tree(t, dir), "it only looked")
 		_, err = store.DiscardEdit(id, false)
 		require.NoError(t, err)
-		quarantined, err := filepath.Glob(file + ".aside-*")
+		quarantined, err := filepath.Glob(path(store, "corrupted", id.String()+".files", filepath.Base(file)+"-*[Z+]"))
 		require.NoError(t, err)
 		require.Len(t, quarantined, 1)
 		left, err := os.ReadFile(quarantined[0])

@@ -201,6 +201,10 @@ func (s *Store) finishDeleting(ctx context.Context, away string) error {
 			if err := s.forgetCheckpoints(ctx, sessionFolder{id, away, trashDir + "/" + away}); err != nil {
 				return err
 			}
+			files := corruptedDir + "/" + name + filesSuffix
+			if err := s.root().RemoveAll(files); err != nil {
+				return writer.NewError("delete", filepath.Join(s.Path(), files), writer.NotDurable, err)
+			}
 		}
 	}
 	if err := s.root().RemoveAll(trashDir + "/" + away); err != nil {

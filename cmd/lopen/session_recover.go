@@ -51,7 +51,7 @@ one, the first in this list. What partial leaves out is named. lopen run asks be
 with the new session until you have looked at it: session verify ID --accept.
 
 --accept-edit takes a session's files as somebody edited them, in place; --discard-edit sets
-them aside in the session's folder and makes them again as they were.`,
+them aside in .lopen/corrupted and makes them again as they were.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.editStore(func(store *lifecycle.Store) error {

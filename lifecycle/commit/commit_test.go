@@ -52,6 +52,10 @@ func (p *place) Restore() error            { return nil }
 
 func (p *place) Recreate(_ func(session.Mark) error, build func() error) error { return build() }
 
+func (p *place) SetAside(dir writer.FS, name string, _ error) (string, error) {
+	return name + "-aside", dir.Rename(name, name+"-aside")
+}
+
 func (p *place) Retake(_ error, same func(session.Mark) error) (*commit.Held, error) {
 	held, err := p.hold()
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/lopen-dev/lopen/lifecycle/folder"
 	"github.com/lopen-dev/lopen/lifecycle/session"
@@ -183,42 +181,19 @@ func (c *copied) compare(dir writer.FS, at session.Mark) (lines int, size int64,
 
 func (c *copied) path(dir writer.FS) string { return filepath.Join(dir.Name(), c.name) }
 
-// maxQuarantined is the number of quarantined versions of a readable file that stay.
-const maxQuarantined = 5
-
-// quarantine renames a readable file that differs from the log, within its folder, so that an
-// edit is not lost. It removes the oldest of more than maxQuarantined versions. It may be
-// called during commits.
+// quarantine moves a readable file that differs from the log to corrupted/, so that an edit is not
+// lost. It may be called during commits.
 func (c *Committer) quarantine(name string, why error) error {
 	log := c.opts.Logger.Warn().AnErr("reason", why)
-	entries, err := c.dir.ReadDir(".")
-	if err != nil {
-		return writer.NewError("set aside", c.dir.Name(), writer.NotCommitted, err)
-	}
-	var older []string // sorted by name, which has the time
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), name+".aside-") {
-			older = append(older, e.Name())
-		}
-	}
-	to := name + ".aside-" + c.opts.Now().UTC().Format("20060102T150405.000000000Z")
-	for slices.Contains(older, to) {
-		to += "+"
-	}
-	err = c.dir.Rename(name, to)
+	to, err := c.opts.Place.SetAside(c.dir, name, why)
 	if errors.Is(err, fs.ErrNotExist) {
 		log.Msg(name + " is made again from the journal")
 		return nil
 	}
 	if err != nil {
-		return writer.NewError("set aside", filepath.Join(c.dir.Name(), name), writer.NotCommitted, err)
+		return err
 	}
-	for _, old := range older[:max(len(older)-maxQuarantined+1, 0)] {
-		if err := c.dir.RemoveAll(old); err != nil {
-			return writer.NewError("remove", filepath.Join(c.dir.Name(), old), writer.NotCommitted, err)
-		}
-	}
-	log.Str("path", filepath.Join(c.dir.Name(), to)).Int("kept", min(len(older)+1, maxQuarantined)).Msg(name + " is not what the journal has: it is set aside and made again")
+	log.Str("path", to).Msg(name + " is not what the journal has: it is set aside and made again")
 	return nil
 }
 

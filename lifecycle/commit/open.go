@@ -49,6 +49,10 @@ type Place interface {
 	// KeepModule returns nil if the lock of the session's module was never taken or is still
 	// held. If its file was removed, KeepModule takes the lock again, and taken is true.
 	KeepModule() (taken bool, err error)
+	// SetAside moves a readable file from the session's folder, which is dir, to corrupted/ with a note
+	// of why, durably, and returns its new path. It keeps the newest versions of each. The error wraps
+	// fs.ErrNotExist if the file is not there.
+	SetAside(dir writer.FS, name string, why error) (to string, err error)
 	// Restore makes removed folders of the store again.
 	Restore() error
 	// Recreate takes the store lock, moves away what is left of the removed session, and
