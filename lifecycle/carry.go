@@ -117,7 +117,7 @@ func (s *Store) kept() (paths []string, err error) {
 // aside returns where a damaged session is in a backup, and the note on it.
 func (s *Store) aside(x carry.Skipped) (to string, note []byte) {
 	n := quarantineNote{Reason: x.Err.Error()}
-	note, _ = n.encode(x.ID, s.opts.Now()) // of strings and a time
+	note, _ = n.encode(x.ID.String(), s.opts.Now()) // of strings and a time
 	return corruptedDir + "/" + x.ID.String() + "-" + n.At.Format(asideTime), note
 }
 

@@ -336,7 +336,7 @@ func (s *Store) quarantine(id session.ID, lease *writer.Lock, cause error) error
 // moveToCorrupted moves a session's folder to corrupted/, with a note, and returns
 // its new name. The caller holds the lease in it.
 func (s *Store) moveToCorrupted(id session.ID, note quarantineNote) (to string, err error) {
-	data, err := note.encode(id, s.opts.Now())
+	data, err := note.encode(id.String(), s.opts.Now())
 	if err != nil {
 		return "", err
 	}
@@ -355,7 +355,7 @@ const (
 
 // SetAside implements [commit.Place].
 func (p place) SetAside(dir writer.FS, name string, why error) (string, error) {
-	root, from, to := p.root(), folder.Path(p.id)+"/"+name, corruptedDir+"/"+p.id.String()+filesSuffix
+	root, from := p.root(), folder.Path(p.id)+"/"+name
 	held, err := dir.Lstat(name)
 	if err != nil {
 		return "", writer.NewError("set aside", filepath.Join(dir.Name(), name), writer.NotCommitted, err)
@@ -363,15 +363,33 @@ func (p place) SetAside(dir writer.FS, name string, why error) (string, error) {
 	if there, err := root.Lstat(from); err != nil || !writer.SameFile(held, there) { // the folder was removed meanwhile
 		return "", writer.NewError("set aside", filepath.Join(dir.Name(), name), writer.NotCommitted, cmp.Or(err, fs.ErrNotExist))
 	}
+	return p.putAside(from, p.id.String(), why)
+}
+
+// SetPlanAside moves a module's plan to corrupted/ with a note of why, durably, and returns its new
+// path. The error wraps fs.ErrNotExist if there is none. The caller holds the lock of the module.
+func (s *Store) SetPlanAside(module string, why string) (to string, err error) {
+	if err := session.ValidateModule(module); err != nil {
+		return "", &Error{Op: "set aside", Path: module, Class: writer.ClassInvalid, Err: err}
+	}
+	return s.putAside(modulesDir+"/"+module+"/plan.md", module, errors.New(why))
+}
+
+// putAside moves a file of a session or a module, which of names, to corrupted/.
+func (s *Store) putAside(from, of string, why error) (string, error) {
+	root, to, name := s.root(), corruptedDir+"/"+of+filesSuffix, filepath.Base(from)
+	if _, err := root.Lstat(from); err != nil {
+		return "", writer.NewError("set aside", filepath.Join(root.Name(), from), writer.NotCommitted, err)
+	}
 	note := quarantineNote{Reason: why.Error(), File: name}
-	data, err := note.encode(p.id, p.opts.Now())
+	data, err := note.encode(of, s.opts.Now())
 	if err == nil {
 		err = private.Make(root, corruptedDir)
 	}
 	if err != nil {
 		return "", err
 	}
-	all, err := p.setAside(to, name)
+	all, err := s.setAside(to, name)
 	if err != nil {
 		return "", err
 	}
@@ -408,9 +426,9 @@ func (s *Store) setAside(dir, name string) (all []string, err error) {
 	return all, nil
 }
 
-// encode returns the note's file, of a session that is moved at a time.
-func (n *quarantineNote) encode(id session.ID, at time.Time) ([]byte, error) {
-	n.SchemaVersion, n.Session, n.At = 1, id.String(), at.UTC()
+// encode returns the note's file, of a session, or a module whose plan it is, that is moved at a time.
+func (n *quarantineNote) encode(of string, at time.Time) ([]byte, error) {
+	n.SchemaVersion, n.Session, n.At = 1, of, at.UTC()
 	data, err := strictjson.Marshal(n)
 	return append(data, '\n'), err
 }

@@ -20,6 +20,7 @@ func newDoctor(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.readStore(func(store *lifecycle.Store) error {
 				all, bad := append(store.Doctor(cmd.Context()), leftBehind(store)...), 0
+				all = append(all, lostPlans(store)...)
 				all = append(all, a.trackedStore(cmd.Context(), store)...)
 				all = append(all, a.wrongSettings(store)...)
 				if _, err := trust.DefaultDir(a.getenv); err != nil {

@@ -21,19 +21,24 @@ import (
 
 func newPlanCreate(a *app) *cobra.Command {
 	var from string
+	var again bool
 	cmd := &cobra.Command{
-		Use:   "create MODULE [--from FILE]",
+		Use:   "create MODULE [--from FILE | --remembered]",
 		Short: "Make a plan of another list of tasks, or of the specification",
 		Long: `Make a plan of a list: any Markdown with checkboxes, tasks.md of Spec Kit, Kiro and OpenSpec,
 a plan of ralphex, prd.json, tasks.json of Task Master, or issues from gh issue list --json number,title,body,state,labels.
 What it is follows from what it has. Each box or story becomes a task, or is named with its
 line and the reason. Headings, prose and the lines below a box stay.
 
-Without --from the plan is made of the specification's Acceptance Criteria.`,
+Without --from the plan is made of the specification's Acceptance Criteria. --remembered writes
+one that is gone, or that has no task any more, as the module's session remembers the tasks.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := session.ValidateModule(args[0]); err != nil {
 				return &usageError{err}
+			}
+			if again {
+				return a.rememberedPlan(args[0])
 			}
 			if from == "" {
 				return a.planOfSpecification(args[0])
@@ -55,6 +60,8 @@ Without --from the plan is made of the specification's Acceptance Criteria.`,
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the list's `FILE`, such as TODO.md, tasks.md or prd.json")
+	cmd.Flags().BoolVar(&again, "remembered", false, "as the module's session remembers the tasks; what is there moves to .lopen/corrupted")
+	cmd.MarkFlagsMutuallyExclusive("from", "remembered")
 	return cmd
 }
 

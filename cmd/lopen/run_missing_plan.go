@@ -24,21 +24,21 @@ func (r *runCall) findPlan(project string, store *lifecycle.Store, docs fs.FS, s
 	}
 	p, _, err := loop.PlanFor(plans, docs, r.module, spec)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, r.missingPlan(project, spec)
+		return nil, r.missingPlan(project, spec, store)
 	}
 	if err == nil && len(p.Tasks()) == 0 {
 		err = &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(
-			"the plan %s has no task: write some as list items like \"- [ ] do this\" and run again", lifecycle.PlanPath(r.module))}
+			"the plan %s has no task: write some as list items like \"- [ ] do this\" and run again%s", lifecycle.PlanPath(r.module), remembered(store, r.module))}
 	}
 	return p, err
 }
 
-func (r *runCall) missingPlan(project, spec string) error {
+func (r *runCall) missingPlan(project, spec string, store *lifecycle.Store) error {
 	msg := fmt.Sprintf("no plan for %s, and no specification at %s\n", r.module, spec)
 	if child.Look([]string{r.module}, project, r.environ) == nil {
 		msg += fmt.Sprintf("  if it is the command, put -- before it: lopen run -- %s\n", r.module)
 	}
-	return errors.New(msg + howToPlan(project, r.module))
+	return errors.New(msg + howToPlan(project, r.module) + remembered(store, r.module))
 }
 
 // howToPlan says how a module comes to a plan.

@@ -213,7 +213,7 @@ func requireCheckpoints(t *testing.T, m *machine, id session.ID, name, content s
 			if !line[e.ID] || e.Removed != "" {
 				continue
 			}
-			_, err := m.store.PlanRewind(t.Context(), id, e.ID, rewind.Options{})
+			_, err := m.store.PlanRewind(t.Context(), id, e.ID, rewind.Options{Files: true})
 			require.NoError(t, err)
 			f, _, err := chain.Tree(e.Root).Find(name)
 			require.NoError(t, err)
