@@ -13,7 +13,7 @@ import (
 // sameGate are the flags that make neither less nor more of any command.
 var sameGate = []string{
 	"json", "fields", "jq", "template", "session", "scope", "ttl", "encrypt", "force", "key-command", "key-file", "reread", "backup", "to",
-	"pin", "name-only", "stat", "contested", "diff", "yes", "give-up", "project", "roles", "for", "gitignore", "after", "before", "under", "from",
+	"pin", "name-only", "stat", "contested", "diff", "yes", "give-up", "project", "roles", "for", "gitignore", "after", "before", "under", "from", "remembered",
 	"fleet", "since", "section", "module", "role", "tool", "file", "limit", "all", "no-index", "all-completed", "output", "no-messages",
 	"redact", "at", "message", "long", "sort", "status", "tree", "cursor", "seq", "task", "follow", "prompt", "raw", "again", "discard-edit",
 	"accept-edit", "strategy", "full", "format", "messages", "read-data", "remake", "jobs", "accept",

@@ -185,7 +185,7 @@ func (r *runCall) lookAt(err error) error {
 	if r.damaged == nil || err != nil {
 		return err
 	}
-	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s is damaged and was left out: %s/%s has it, and what can be read of it comes back with: lopen session recover %[1]s",
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s is damaged and was left out: it is in %s/%s\n  make a new session of what can be read: lopen session recover %[1]s",
 		r.damaged.ID, lifecycle.Dir, plain.Line(r.damaged.Where))}
 }
 
