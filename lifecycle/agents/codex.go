@@ -121,7 +121,7 @@ func (codex) record(r *record) ([]Item, error) {
 	case "event_msg":
 		return r.codexEvent(m, &it), nil
 	case "session_meta", "turn_context":
-		r.codexAbout(&it)
+		r.report.Model = cmp.Or(it.Model, r.report.Model)
 	}
 	return r.event(), nil
 }
@@ -172,11 +172,7 @@ func (it *codexItem) prompt(m *session.Message) bool {
 	if it.Type != "user_message" || strings.TrimSpace(it.Message) == "" {
 		return false
 	}
-	m.Role, m.Content = session.RoleUser, session.Text(it.Message)
-	if isInjected(it.Message) {
-		m.Kind = session.KindMeta
-	}
-	return true
+	return (&codexItem{Type: "message", Role: session.RoleUser, Content: session.Text(it.Message)}).fill(m)
 }
 
 // maxPrompts bounds the prompts that were told of once, and the texts of one.
@@ -232,18 +228,12 @@ func (it *codexItem) arguments() strictjson.Value {
 // injected reports whether the content of a user's message was put in by Codex.
 func injected(content strictjson.Value) bool {
 	texts := textsOf(content)
-	return len(texts) > 0 && isInjected(texts[0])
+	return len(texts) > 0 && slices.ContainsFunc(injections, func(begin string) bool { return strings.HasPrefix(strings.TrimSpace(texts[0]), begin) })
 }
 
-// isInjected is [injected] of one text.
-func isInjected(text string) bool {
-	text = strings.TrimSpace(text)
-	for _, begin := range []string{"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<skill>"} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+// injections are how the texts begin that Codex puts in as the user's.
+var injections = []string{
+	"<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions instructions>", "<turn_aborted>", "<skill>",
 }
 
 // maxTurns bounds how many turns can be rolled back.
@@ -299,11 +289,6 @@ func (r *record) codexSum(e *codexItem) *session.Usage {
 		}
 	}
 	return nil
-}
-
-// codexAbout takes what a record says of the session.
-func (r *record) codexAbout(it *codexItem) {
-	r.report.Model = cmp.Or(it.Model, r.report.Model)
 }
 
 // copied notes whether what follows was copied from the session that a fork is from. Version 0.104 copies all

@@ -93,17 +93,24 @@ func databasesIn(path string) ([]string, error) {
 
 // openDatabase copies a database and opens the copy.
 func openDatabase(ctx context.Context, temp, path string) (*database, error) {
+	return newCopy(temp, path, func(d *database) (err error) {
+		if err = d.take(ctx); err == nil {
+			if d.DB, err = sqlite.OpenCopy(d.copy); err != nil {
+				err = damaged(err)
+			}
+		}
+		return err
+	})
+}
+
+// newCopy returns a database that fill copies into a new folder below temp, and opens.
+func newCopy(temp, path string, fill func(*database) error) (*database, error) {
 	dir, err := os.MkdirTemp(temp, "opencode-")
 	if err != nil {
 		return nil, err
 	}
 	d := &database{path: path, copy: filepath.Join(dir, "copy"+databaseExt)}
-	if err = d.take(ctx); err == nil {
-		if d.DB, err = sqlite.OpenCopy(d.copy); err != nil {
-			err = damaged(err)
-		}
-	}
-	if err != nil {
+	if err := fill(d); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
@@ -146,18 +153,18 @@ func (d *database) try() (bool, error) {
 	if before.journal || time.Since(before.written) < settled {
 		return false, nil
 	}
-	if _, err := copyFile(d.path, d.copy); err != nil {
+	if err := copyFile(d.path, d.copy); err != nil {
 		return false, err
 	}
-	log, err := copyFile(d.path+"-wal", d.copy+"-wal")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	_ = os.Remove(d.copy + "-wal") // of the try before
+	if err := copyFile(d.path+"-wal", d.copy+"-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	after, err := look(d.path)
 	if err != nil {
 		return false, err
 	}
-	return before == after && log == after.log, nil
+	return before == after && logHeader(d.copy) == after.log, nil
 }
 
 // walHeader is the size of the header of a log in bytes. It has salts that change when the log is
@@ -177,41 +184,36 @@ func look(path string) (l looked, err error) {
 	if err != nil {
 		return l, err
 	}
-	l.size, l.written = info.Size(), info.ModTime()
-	if f, err := documents.OpenFile(path + "-wal"); err == nil {
-		header := make([]byte, walHeader)
-		n, _ := io.ReadFull(f, header) // a shorter one is empty
-		l.log = string(header[:n])
-		_ = f.Close()
-	}
+	l.size, l.written, l.log = info.Size(), info.ModTime(), logHeader(path)
 	_, err = os.Stat(path + "-journal")
 	l.journal = err == nil
 	return l, nil
 }
 
-// copyFile copies a file and returns its first bytes.
-func copyFile(from, to string) (head string, err error) {
+// logHeader returns the header of a database's log, or "" if there is none.
+func logHeader(path string) string {
+	f, err := documents.OpenFile(path + "-wal")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	header := make([]byte, walHeader)
+	n, _ := io.ReadFull(f, header) // a shorter one is empty
+	return string(header[:n])
+}
+
+func copyFile(from, to string) error {
 	src, err := documents.OpenFile(from)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer src.Close()
 	dst, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", err
+		return err
 	}
-	first := make([]byte, walHeader)
-	n, err := io.ReadFull(src, first)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	if err == nil {
-		_, err = dst.Write(first[:n])
-	}
-	if err == nil {
-		_, err = io.Copy(dst, src)
-	}
-	return string(first[:n]), errors.Join(err, dst.Close())
+	_, err = io.Copy(dst, src)
+	return errors.Join(err, dst.Close())
 }
 
 // list adds the sessions of a database to a library. Those that a tool started belong to the

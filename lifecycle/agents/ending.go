@@ -33,20 +33,15 @@ func EndOfTurn(agent, path string, began time.Time) (*Ending, error) {
 		return nil, nil
 	}
 	from := max(src.size-tailBytes, 0)
-	if _, err := src.Seek(from, io.SeekStart); err != nil {
-		return nil, err
-	}
-	all := newLines(src, from, 0, block)
-	if from > 0 {
-		if _, err := all.next(); err != nil { // most likely not a whole line
-			return nil, ignoreEnd(err)
-		}
-	}
+	all := newLines(io.NewSectionReader(src, from, tailBytes), from, 0, block) // the first one is most likely torn
 	var e *Ending
 	for {
 		l, err := all.next()
+		if errors.Is(err, io.EOF) {
+			return e, nil
+		}
 		if err != nil {
-			return e, ignoreEnd(err)
+			return e, err
 		}
 		switch {
 		case agent != Codex:
@@ -61,13 +56,6 @@ func EndOfTurn(agent, path string, began time.Time) (*Ending, error) {
 			})
 		}
 	}
-}
-
-func ignoreEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // stopped is how Claude Code notes, as words of the person, that the person stopped a turn.

@@ -26,12 +26,7 @@ func openLines(f file, p *FilePosition, agent string) (*lineFeed, error) {
 		return nil, err
 	}
 	from, closer := src.content(p.Until)
-	if s, ok := from.(io.Seeker); ok {
-		_, err = s.Seek(p.Offset, io.SeekStart)
-	} else {
-		_, err = io.CopyN(io.Discard, from, p.Offset)
-	}
-	if err != nil {
+	if err := skip(from, p.Offset); err != nil {
 		return nil, errors.Join(err, closer.Close(), src.Close())
 	}
 	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines, src.unread(p.Offset)), parse: claude{}}
@@ -49,23 +44,18 @@ func (f *lineFeed) Close() error { return errors.Join(f.closer.Close(), f.src.Cl
 // take reads the next line of the open file. It returns nothing at the end of the file.
 func (f *lineFeed) take(r *Reader, p *FilePosition) ([]Item, bool) {
 	l, err := f.lines.next()
-	if err == nil && !l.torn {
-		items := f.items(r, p, l)
-		p.Offset, p.Lines = f.lines.offset, f.lines.number
-		return items, true
-	}
-	if err == nil { // the agent is writing the last record, or never finished it
-		rest := int64(len(unfinished(l.text)))
+	if err == nil {
+		rest := l.cutUnfinished()
 		var items []Item
-		if l.text = l.text[:int64(len(l.text))-rest]; len(l.text) > 0 {
+		if rest < l.size {
 			items = f.items(r, p, l)
 			p.Offset = f.lines.offset - rest
 		}
-		if rest == 0 && items != nil {
+		if rest == 0 {
 			p.Lines = f.lines.number
 			return items, true
 		}
-		r.report.bad(Place{f.path, l.number, p.Offset, f.lines.offset - p.Offset, "the file ends within this line"})
+		r.report.bad(Place{f.path, l.number, p.Offset, rest, "the file ends within this line"})
 		if items != nil {
 			return items, true
 		}
@@ -153,32 +143,28 @@ const BadLine = "lopen-bad-line"
 // beginnings are how the records of agents begin.
 var beginnings = []string{`{"parentUuid":`, `{"type":`, `{"timestamp":`}
 
-// unfinished returns what stands behind the whole records of the last line of a file.
-func unfinished(text []byte) []byte {
-	rest := bytes.TrimLeft(text, whiteSpace)
-	for len(rest) > 0 && rest[0] == '{' {
-		_, behind, err := strictjson.NextForeign(rest)
-		if err != nil {
-			break
-		}
-		rest = bytes.TrimLeft(behind, whiteSpace)
+// cutUnfinished cuts off what stands behind the whole records of a torn line, and returns its size in bytes: the agent
+// is writing it, or never finished it.
+func (l *line) cutUnfinished() (size int64) {
+	if !l.torn {
+		return 0
 	}
-	return rest
+	for piece, err := range strictjson.Records(l.text) {
+		if err != nil {
+			l.text, size = bytes.TrimSuffix(l.text, piece), int64(len(piece))
+		}
+	}
+	if len(l.text) == 0 {
+		return l.size
+	}
+	return size
 }
-
-const whiteSpace = " \t\r\n"
 
 // each calls fn with each record of a line that is a T, until it returns false.
 func each[T any](text []byte, fn func(*T) bool) bool {
-	read := func(record []byte) (v T, ok bool) {
-		ok = len(record) > 0 && record[0] == '{' && strictjson.UnmarshalLenient(record, &v) == nil
-		return v, ok
-	}
-	if v, ok := read(text); ok {
-		return fn(&v)
-	}
-	for record, err := range strictjson.Records(text, beginnings...) {
-		if v, ok := read(record); ok && err == nil && !fn(&v) {
+	for record := range strictjson.Records(text, beginnings...) {
+		var v T
+		if record[0] == '{' && strictjson.UnmarshalLenient(record, &v) == nil && !fn(&v) {
 			return false
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/lopen-dev/lopen/writer/codec"
 )
 
@@ -182,15 +184,7 @@ func sessionIn(path string) (id string) {
 	return id
 }
 
-func isUUID(id string) bool {
-	for i, c := range []byte(id) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
-			return false
-		}
-	}
-	return len(id) == len("00000000-0000-0000-0000-000000000000")
-}
+func isUUID(id string) bool { return len(id) == len(uuid.Nil.String()) && uuid.Validate(id) == nil }
 
 // codex takes rollout-*.jsonl, also compressed, and what begins like one. A subagent's says whose it is.
 func (f *finder) codex(at file, modified time.Time, given bool) {
@@ -209,7 +203,7 @@ func (f *finder) codex(at file, modified time.Time, given bool) {
 	id, session := head.own()
 	if id == "" { // the name ends in the ID
 		stem := strings.TrimSuffix(name, transcript)
-		id = stem[max(len(stem)-len("00000000-0000-0000-0000-000000000000"), 0):]
+		id = stem[max(len(stem)-len(uuid.Nil.String()), 0):]
 	}
 	at.name = id + transcript // as a copy by another name has it
 	if session == "" {

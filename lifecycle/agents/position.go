@@ -1,9 +1,6 @@
 package agents
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
 	"slices"
 	"time"
 
@@ -142,33 +139,4 @@ func (p *Position) file(name string) *FilePosition {
 		return nil
 	}
 	return &p.Files[i]
-}
-
-// printed is the number of bytes at the beginning and before an offset that a print is of.
-const printed = 1 << 10
-
-// printOf returns the print of the bytes that a reader yields up to an offset.
-func printOf(from io.Reader, offset int64) (string, error) {
-	head := make([]byte, min(printed, offset))
-	if _, err := io.ReadFull(from, head); err != nil {
-		return "", err
-	}
-	var tail []byte
-	if rest := offset - int64(len(head)); rest > 0 {
-		if s, ok := from.(io.Seeker); ok && rest > printed {
-			if _, err := s.Seek(rest-printed, io.SeekCurrent); err != nil {
-				return "", err
-			}
-			rest = printed
-		}
-		if _, err := io.CopyN(io.Discard, from, max(rest-printed, 0)); err != nil {
-			return "", err
-		}
-		tail = make([]byte, min(rest, printed))
-		if _, err := io.ReadFull(from, tail); err != nil {
-			return "", err
-		}
-	}
-	sum := sha256.Sum256(slices.Concat(head, tail))
-	return hex.EncodeToString(sum[:8]), nil
 }

@@ -138,10 +138,18 @@ func (r *Reader) end() {
 	r.at.Begun = false
 	for i := range r.at.Files {
 		p := &r.at.Files[i]
-		if n := slices.IndexFunc(r.history.files, func(f file) bool { return f.name == p.Name }); n >= 0 && r.history.files[n].db == nil {
-			p.settle(r.history.files[n].thread != "")
+		if f := r.history.file(p.Name); f != nil && f.db == nil {
+			p.settle(f.thread != "")
 		}
 	}
+}
+
+// file returns the file that has a name in Positions, or nil.
+func (h *History) file(name string) *file {
+	if i := slices.IndexFunc(h.files, func(f file) bool { return f.name == name }); i >= 0 {
+		return &h.files[i]
+	}
+	return nil
 }
 
 // openNext opens the next file that has something to read. It returns false behind the last one.
@@ -149,11 +157,10 @@ func (r *Reader) openNext() bool {
 	for r.next < len(r.at.Files) {
 		p := &r.at.Files[r.next]
 		r.next++
-		i := slices.IndexFunc(r.history.files, func(f file) bool { return f.name == p.Name })
-		if i < 0 {
+		f := r.history.file(p.Name)
+		if f == nil {
 			continue
 		}
-		f := r.history.files[i]
 		if p.Offset >= p.Until && (f.db == nil || p.Last == p.End) {
 			continue
 		}
@@ -161,7 +168,7 @@ func (r *Reader) openNext() bool {
 			r.open = &rows{db: f.db, thread: f.thread}
 			return true
 		}
-		from, err := openLines(f, p, r.history.Agent)
+		from, err := openLines(*f, p, r.history.Agent)
 		if err != nil {
 			r.report.bad(Place{Path: f.path, Offset: p.Offset, Why: err.Error()})
 			continue

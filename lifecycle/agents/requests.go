@@ -1,9 +1,6 @@
 package agents
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // maxRequests bounds the requests that a Reader remembers.
 const maxRequests = 1 << 17
@@ -11,9 +8,8 @@ const maxRequests = 1 << 17
 // asked reports whether a file that is read before the open one has a request of Claude Code.
 func (r *Reader) asked(id string) bool {
 	for ; r.looked < r.next-1; r.looked++ {
-		name := r.at.Files[r.looked].Name
-		if i := slices.IndexFunc(r.history.files, func(f file) bool { return f.name == name }); i >= 0 {
-			r.look(r.history.files[i].path)
+		if f := r.history.file(r.at.Files[r.looked].Name); f != nil {
+			r.look(f.path)
 		}
 	}
 	return r.requests[id]

@@ -2,17 +2,15 @@ package agents
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/lopen-dev/lopen/cache/sqlite"
 	"github.com/lopen-dev/lopen/writer/documents"
-	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
 // Before version 1.2 opencode kept its sessions as files of JSON in a folder, and later versions leave them there:
@@ -32,24 +30,20 @@ CREATE INDEX of_session ON message (session_id, time_created, id);
 CREATE INDEX of_message ON part (message_id, id)`
 )
 
-// A storedFile is what is read of a session's or a message's file.
-type storedFile struct {
-	Project   string `json:"projectID"`
-	Parent    string `json:"parentID"`
-	Directory string `json:"directory"`
-	Title     string `json:"title"`
-	Time      struct {
-		Created int64 `json:"created"` // in milliseconds
-		Updated int64 `json:"updated"`
-	} `json:"time"`
-
-	id   string
-	data []byte
+// storageRows make a row of a file: of its folder, its name, when it was written, and what it has. A damaged one is
+// reported when it is taken.
+var storageRows = map[string]string{
+	"session": `INSERT INTO session SELECT ?2, of ->> 'parentID', ?1, coalesce(of ->> 'directory', ''), coalesce(of ->> 'title', ''),
+coalesce(CAST(of ->> '$.time.created' AS INTEGER), ?3), max(coalesce(CAST(of ->> '$.time.updated' AS INTEGER), 0), ?3)
+FROM (SELECT iif(json_valid(?4), ?4, '{}') AS of)`,
+	"message": `INSERT INTO message SELECT ?2, ?1, coalesce(CAST(iif(json_valid(?4), ?4, '{}') ->> '$.time.created' AS INTEGER), ?3), ?3,
+iif(json_valid(?4), json(?4), ?4)`,
+	"part": `INSERT INTO part SELECT ?2, ?1, iif(json_valid(?4), json(?4), ?4)`,
 }
 
 // openStorage copies the sessions that a folder has as files and the library does not have from a database. It returns
 // nil if there are none.
-func openStorage(ctx context.Context, temp, path string, l *Library) (*database, error) {
+func openStorage(ctx context.Context, temp, folder string, l *Library) (*database, error) {
 	known := map[string]bool{}
 	for _, h := range l.Histories {
 		for _, f := range h.files {
@@ -57,109 +51,70 @@ func openStorage(ctx context.Context, temp, path string, l *Library) (*database,
 		}
 	}
 	var sessions []string
-	for _, dir := range [...]string{path, filepath.Join(path, storageFolder)} {
-		found, err := filepath.Glob(filepath.Join(quoteGlob(dir), "session", "*", "*"+storageExt))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			if id := strings.TrimSuffix(filepath.Base(file), storageExt); !known[id] {
+	for _, dir := range [...]string{folder, filepath.Join(folder, storageFolder)} {
+		for _, name := range storedIn(dir, "session/*") {
+			if id := strings.TrimSuffix(path.Base(name), storageExt); !known[id] {
 				known[id] = true
-				sessions, path = append(sessions, file), dir
+				sessions, folder = append(sessions, name), dir
 			}
 		}
 	}
 	if len(sessions) == 0 {
 		return nil, nil
 	}
-	dir, err := os.MkdirTemp(temp, "opencode-")
-	if err != nil {
-		return nil, err
-	}
-	d := &database{path: path, copy: filepath.Join(dir, "copy"+databaseExt)}
-	if d.DB, err = sqlite.OpenIndex(d.copy, 0); err == nil {
-		err = d.fill(ctx, sessions, l)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	return d, nil
+	return newCopy(temp, folder, func(d *database) (err error) {
+		if d.DB, err = sqlite.OpenIndex(d.copy, 0); err == nil {
+			err = d.fill(ctx, sessions, l)
+		}
+		return err
+	})
 }
 
-// quoteGlob returns a pattern that matches a path alone.
-func quoteGlob(path string) string {
-	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(path)
+// storedIn returns the files in the folders below dir that a pattern matches.
+func storedIn(dir, pattern string) []string {
+	found, _ := fs.Glob(os.DirFS(dir), pattern+"/*"+storageExt) // there are none of a name that is no pattern
+	return found
 }
 
 // fill copies sessions with their messages and parts. What cannot be read is noted in the library.
-func (d *database) fill(ctx context.Context, sessions []string, l *Library) error {
+func (d *database) fill(ctx context.Context, names []string, l *Library) error {
 	tx, err := d.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to take back
-	insert := func(statement string, values ...any) {
-		if err == nil {
-			_, err = tx.ExecContext(ctx, statement, values...)
-		}
+	if _, err := tx.ExecContext(ctx, storageSchema); err != nil {
+		return err
 	}
-	insert(storageSchema)
-	for _, file := range sessions {
-		s, why := readStored(file)
-		if why != nil {
-			l.Left = append(l.Left, why)
+	for ; len(names) > 0; names = names[1:] {
+		data, written, err := readStored(filepath.Join(d.path, filepath.FromSlash(names[0])))
+		if err != nil {
+			l.Left = append(l.Left, err)
 			continue
 		}
-		insert(`INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?)`, s.id, s.Parent, s.Project, s.Directory, s.Title, s.Time.Created, s.Time.Updated)
-		d.stored(l, "message", s.id, func(m storedFile) {
-			insert(`INSERT INTO message VALUES (?, ?, ?, ?, ?)`, m.id, s.id, m.Time.Created, m.Time.Updated, string(m.data))
-			d.stored(l, "part", m.id, func(p storedFile) {
-				insert(`INSERT INTO part VALUES (?, ?, ?)`, p.id, m.id, string(p.data))
-			})
-		})
-		if err != nil {
+		parts := strings.Split(strings.TrimSuffix(names[0], storageExt), "/")
+		kind, above, id := parts[0], parts[1], parts[2]
+		if _, err := tx.ExecContext(ctx, storageRows[kind], above, id, written, string(data)); err != nil {
 			return err
 		}
-	}
-	return cmp.Or(err, tx.Commit())
-}
-
-// stored calls fn with each file of a session's messages, or of a message's parts.
-func (d *database) stored(l *Library, kind, of string, fn func(storedFile)) {
-	found, _ := filepath.Glob(filepath.Join(quoteGlob(d.path), kind, quoteGlob(of), "*"+storageExt)) // the pattern is right
-	for _, file := range found {
-		if s, err := readStored(file); err != nil {
-			l.Left = append(l.Left, err)
-		} else {
-			fn(s)
+		if below := map[string]string{"session": "message/", "message": "part/"}[kind]; below != "" {
+			names = append(names, storedIn(d.path, below+id)...)
 		}
 	}
+	return tx.Commit()
 }
 
-// readStored reads a file. A time that it does not have is that of the file; one that is too long is spaces, which are
-// reported as that when the record is taken.
-func readStored(path string) (s storedFile, err error) {
-	f, err := documents.OpenFile(path)
+// readStored reads a file, and when it was written, in milliseconds. One that is too long is spaces, which are reported
+// as that when the record is taken.
+func readStored(name string) (data []byte, written int64, err error) {
+	info, err := os.Stat(name)
 	if err != nil {
-		return s, err
+		return nil, 0, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return s, err
-	}
-	data := bytes.Repeat([]byte(" "), maxLine+1)
 	if info.Size() <= maxLine {
-		if data, err = documents.ReadFile(path, maxLine); err != nil {
-			return s, fmt.Errorf("%s: %w", path, err)
-		}
+		data, err = documents.ReadFile(name, maxLine)
+	} else {
+		data = bytes.Repeat([]byte(" "), maxLine+1)
 	}
-	_ = strictjson.UnmarshalLenient(data, &s) // a torn message is reported when it is taken
-	s.id, s.data = strings.TrimSuffix(filepath.Base(path), storageExt), data
-	if compact, err := strictjson.AppendCompact(nil, data); err == nil {
-		s.data = compact
-	}
-	written := info.ModTime().UnixMilli()
-	s.Time.Created, s.Time.Updated = cmp.Or(s.Time.Created, written), max(s.Time.Updated, written)
-	return s, nil
+	return data, info.ModTime().UnixMilli(), err
 }

@@ -16,7 +16,7 @@ const maxTorn = 32
 // is yielded with an error, up to the place where the next whole record begins.
 func Records(line []byte, beginnings ...string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		for line = bytes.TrimSpace(line); len(line) > 0; line = bytes.TrimSpace(line) {
+		for line = trimLeft(line); len(line) > 0; line = trimLeft(line) {
 			_, rest, err := NextForeign(line)
 			if err != nil {
 				rest = nextRecord(line, beginnings)
@@ -49,10 +49,12 @@ func nextRecord(line []byte, beginnings []string) []byte {
 			rest = rest[1:]
 			continue
 		}
-		if behind = bytes.TrimSpace(behind); len(behind) == 0 || !strings.ContainsRune(",]}", rune(behind[0])) {
+		if behind = trimLeft(behind); len(behind) == 0 || !strings.ContainsRune(",]}", rune(behind[0])) {
 			return rest
 		}
 		rest = behind
 	}
 	return nil
 }
+
+func trimLeft(data []byte) []byte { return bytes.TrimLeft(data, " \t\r\n") }
