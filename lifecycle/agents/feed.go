@@ -162,9 +162,9 @@ func (l *line) cutUnfinished() (size int64) {
 
 // each calls fn with each record of a line that is a T, until it returns false.
 func each[T any](text []byte, fn func(*T) bool) bool {
-	for record := range strictjson.Records(text, beginnings...) {
+	for record, err := range strictjson.Records(text, beginnings...) {
 		var v T
-		if record[0] == '{' && strictjson.UnmarshalLenient(record, &v) == nil && !fn(&v) {
+		if err == nil && record[0] == '{' && strictjson.UnmarshalLenient(record, &v) == nil && !fn(&v) {
 			return false
 		}
 	}

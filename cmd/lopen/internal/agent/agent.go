@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // An Input is how the prompt reaches an agent.
@@ -222,7 +224,7 @@ func (a *Agent) NewSession() string {
 	if a.profile.built == nil || a.profile.Name != "claude" || !a.Resumes() {
 		return ""
 	}
-	return newUUID()
+	return uuid.NewString()
 }
 
 // fill puts a session's ID in the places of {session}.

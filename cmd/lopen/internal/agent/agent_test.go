@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const uuid = "11111111-2222-4333-8444-555555555555"
+const anID = "11111111-2222-4333-8444-555555555555"
 
 func words(s string) []string { return strings.Fields(s) }
 
@@ -80,7 +80,7 @@ func TestNothingDangerousIsAdded(t *testing.T) {
 		for _, typed := range [][]string{nil, p.Start[:1], p.Start[:min(2, len(p.Start))]} {
 			a, _, err := Choose(p.Name, typed, nil, "go test ./... && rm -rf /")
 			require.NoError(t, err)
-			line := strings.Join(a.Launch(Launch{Session: uuid, Budget: 1}), " ")
+			line := strings.Join(a.Launch(Launch{Session: anID, Budget: 1}), " ")
 			for _, bad := range []string{"dangerous", "bypass", "skip", "danger-full", "yolo", "--auto", "--trust", "rm -rf"} {
 				require.NotContains(t, line, bad)
 			}
@@ -137,20 +137,20 @@ func TestLaunch(t *testing.T) {
 		l     Launch
 		want  string
 	}{
-		{"claude -p --output-format stream-json --verbose --include-partial-messages", Launch{Session: uuid, New: true, Budget: 1.5},
-			"claude --session-id " + uuid + " --max-budget-usd 1.5000 -p --output-format stream-json --verbose --include-partial-messages"},
-		{"claude -p --output-format stream-json --verbose --include-partial-messages --max-budget-usd=3", Launch{Session: uuid, Budget: 1.5},
-			"claude --resume " + uuid + " -p --output-format stream-json --verbose --include-partial-messages --max-budget-usd=3"},
-		{"claude -p --output-format stream-json --verbose --include-partial-messages -c", Launch{Session: uuid, Budget: 0.0000001}, "claude --max-budget-usd 0.0001 -p --output-format stream-json --verbose --include-partial-messages -c"},
-		{"claude -p --output-format stream-json --verbose --include-partial-messages --no-session-persistence", Launch{Session: uuid}, "claude -p --output-format stream-json --verbose --include-partial-messages --no-session-persistence"},
+		{"claude -p --output-format stream-json --verbose --include-partial-messages", Launch{Session: anID, New: true, Budget: 1.5},
+			"claude --session-id " + anID + " --max-budget-usd 1.5000 -p --output-format stream-json --verbose --include-partial-messages"},
+		{"claude -p --output-format stream-json --verbose --include-partial-messages --max-budget-usd=3", Launch{Session: anID, Budget: 1.5},
+			"claude --resume " + anID + " -p --output-format stream-json --verbose --include-partial-messages --max-budget-usd=3"},
+		{"claude -p --output-format stream-json --verbose --include-partial-messages -c", Launch{Session: anID, Budget: 0.0000001}, "claude --max-budget-usd 0.0001 -p --output-format stream-json --verbose --include-partial-messages -c"},
+		{"claude -p --output-format stream-json --verbose --include-partial-messages --no-session-persistence", Launch{Session: anID}, "claude -p --output-format stream-json --verbose --include-partial-messages --no-session-persistence"},
 		{"claude -p --output-format stream-json --verbose --include-partial-messages", Launch{Session: "--model"}, "claude -p --output-format stream-json --verbose --include-partial-messages"},
-		{"codex exec --json --sandbox workspace-write -", Launch{Session: uuid, Budget: 1}, "codex exec --sandbox workspace-write --json resume " + uuid + " -"},
-		{"codex exec - --json -s workspace-write", Launch{Session: uuid}, "codex exec -s workspace-write --json resume " + uuid + " -"},
-		{"codex exec --json do", Launch{Session: uuid}, "codex exec --json resume " + uuid + " do"},
-		{"codex exec --json -i a b", Launch{Session: uuid}, "codex exec -i a b --json resume " + uuid + " -"},
-		{"codex exec --json -- do", Launch{Session: uuid}, "codex exec --json resume " + uuid + " -- do"},
-		{"codex exec --json --ephemeral -", Launch{Session: uuid}, "codex exec --json --ephemeral -"},
-		{"codex exec --json resume --last -", Launch{Session: uuid}, "codex exec --json resume --last -"},
+		{"codex exec --json --sandbox workspace-write -", Launch{Session: anID, Budget: 1}, "codex exec --sandbox workspace-write --json resume " + anID + " -"},
+		{"codex exec - --json -s workspace-write", Launch{Session: anID}, "codex exec -s workspace-write --json resume " + anID + " -"},
+		{"codex exec --json do", Launch{Session: anID}, "codex exec --json resume " + anID + " do"},
+		{"codex exec --json -i a b", Launch{Session: anID}, "codex exec -i a b --json resume " + anID + " -"},
+		{"codex exec --json -- do", Launch{Session: anID}, "codex exec --json resume " + anID + " -- do"},
+		{"codex exec --json --ephemeral -", Launch{Session: anID}, "codex exec --json --ephemeral -"},
+		{"codex exec --json resume --last -", Launch{Session: anID}, "codex exec --json resume --last -"},
 		{"opencode run --format json hello", Launch{Session: "ses_1", Budget: 1}, "opencode run --session ses_1 --format json hello"},
 		{"opencode --print-logs run --format json", Launch{Session: "ses_1"}, "opencode --print-logs run --session ses_1 --format json"},
 		{"opencode run --format json -s ses_2", Launch{Session: "ses_1"}, "opencode run --format json -s ses_2"},
@@ -165,7 +165,7 @@ func TestAccessors(t *testing.T) {
 	t.Parallel()
 	a, _ := chosen(t, "", "/opt/claude -p", "")
 	require.Equal(t, []string{"/opt/claude", "auth", "status"}, a.Ready())
-	require.Equal(t, []string{"claude", "--resume", uuid}, a.Open(uuid))
+	require.Equal(t, []string{"claude", "--resume", anID}, a.Open(anID))
 	require.Nil(t, a.Open("-x"))
 	require.Nil(t, a.Open("$(x)"))
 	require.True(t, a.Stdin())
@@ -175,11 +175,11 @@ func TestAccessors(t *testing.T) {
 	require.Nil(t, a.Ready()) // what env brings is not there
 	a, _ = chosen(t, "codex", "", "")
 	require.Empty(t, a.NewSession())
-	require.Equal(t, []string{"codex", "resume", uuid}, a.Open(uuid))
+	require.Equal(t, []string{"codex", "resume", anID}, a.Open(anID))
 	require.Equal(t, "codex login", a.Login())
 	a, _ = chosen(t, "none", "x", "")
 	require.Equal(t, None, a.Name())
-	require.Nil(t, a.Open(uuid))
+	require.Nil(t, a.Open(anID))
 	_, note := chosen(t, "", "codex exec -", "")
 	require.Contains(t, note, "--sandbox workspace-write")
 	_, note = chosen(t, "", "claude -p", "")

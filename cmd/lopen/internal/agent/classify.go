@@ -2,23 +2,16 @@ package agent
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/lopen-dev/lopen/writer/plain"
 )
 
-// A lastLine is how an agent's output ends when it cannot work: the whole line, as it was
-// recorded, with what varies in it.
-type lastLine struct {
-	kind Kind
-	line func() *regexp.Regexp
-}
-
-// lastLines hold sentences of known agents only, each with what no other program prints: a
+// lastLines are how the output of agents ends that cannot work: whole lines, as they were recorded, with what varies in
+// them. They hold sentences of known agents only, each with what no other program prints: a
 // plan that builds a rate limiter has "429, try again at" at the end of its tests.
-var lastLines = []lastLine{
+var lastLines = []saying{
 	// claude -p
 	whole(Limit, `Claude AI usage limit reached\|\d{10}`),
 	whole(Limit, `(You['’]ve hit your (\w+ ){0,2}limit|(5-hour|Session|Weekly|Opus weekly) limit reached|You['’]re out of extra usage) [·∙•] resets [A-Za-z0-9][A-Za-z0-9:, ]{0,30}( \([A-Za-z0-9_+/-]+\))?`),
@@ -46,9 +39,7 @@ var lastLines = []lastLine{
 	whole(Limit, `(✕ )?\[API Error: You have exhausted your (daily quota|capacity) on this model\.( Your quota will reset after [0-9dhms.]{1,20}\.)?\]`),
 }
 
-func whole(k Kind, line string) lastLine {
-	return lastLine{k, plain.Pattern(`^(?:` + line + `)$`)}
-}
+func whole(k Kind, line string) saying { return saying{k, plain.Pattern(`^(?:` + line + `)$`)} }
 
 // maxLast bounds the line that Classify reads, in bytes.
 const maxLast = 2 << 10
@@ -64,20 +55,5 @@ func Classify(tail []byte, now time.Time) *Problem {
 	if len(line) > maxLast {
 		return nil
 	}
-	for _, l := range lastLines {
-		if !l.line().MatchString(line) {
-			continue
-		}
-		p := &Problem{Kind: l.kind, Text: clip(line, maxText)}
-		switch l.kind {
-		case Limit:
-			p.ResetAt = resetAt(line, now)
-		case Nested:
-			p.Mend = mendNested
-		case NoGit:
-			p.Mend = mendNoGit
-		}
-		return p
-	}
-	return nil
+	return said(lastLines, line, now)
 }

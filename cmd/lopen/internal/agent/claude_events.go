@@ -85,11 +85,6 @@ type claudeModel struct {
 	Window float64 `json:"contextWindow"`
 }
 
-// Some versions write notices of limits into the middle of a message.
-func (c *claudeEvents) injected() string { return `{"type":"rate_limit_event"` }
-
-func (c *claudeEvents) cumulative() bool { return false }
-
 func (c *claudeEvents) read(r *Reader, event strictjson.Value) {
 	var e claudeEvent
 	if !decode(event, &e) {

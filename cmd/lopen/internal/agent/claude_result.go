@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -10,12 +10,7 @@ import (
 func (c *claudeEvents) end(r *Reader) {
 	e := c.result
 	if e == nil {
-		if r.report.Problem == nil {
-			r.report.Problem = c.rejected
-		}
-		if r.report.Error == "" && r.report.Problem != nil {
-			r.report.Error = r.report.Problem.Text
-		}
+		r.report.Problem = cmp.Or(r.report.Problem, c.rejected)
 		return
 	}
 	r.report.Final = true
@@ -26,9 +21,7 @@ func (c *claudeEvents) end(r *Reader) {
 		var command string
 		_ = strictjson.UnmarshalForeign(d.Input["command"], &command)
 		denied.Grant = claudeFlag(d.Tool, command)
-		if len(r.report.Denied) < maxDenied && !slices.Contains(r.report.Denied, denied) {
-			r.report.Denied = append(slices.Clip(r.report.Denied), denied)
-		}
+		r.deny(denied)
 	}
 	if r.report.Success {
 		return
@@ -45,12 +38,7 @@ func (c *claudeEvents) end(r *Reader) {
 	if e.APIStatus != nil {
 		status = int(count(*e.APIStatus))
 	}
-	switch p := c.problem(r, status, c.code, r.report.Error); {
-	case p != nil:
-		r.report.Problem = p
-	case c.rejected != nil && r.report.Problem == nil:
-		r.report.Problem = c.rejected
-	}
+	r.report.Problem = cmp.Or(c.problem(r, status, c.code, r.report.Error), r.report.Problem, c.rejected)
 }
 
 // usage takes the counts of the result. Those by model hold what subagents and calls that

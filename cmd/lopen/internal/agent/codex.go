@@ -126,9 +126,6 @@ type codexItem struct {
 	Arguments map[string]strictjson.Value `json:"arguments"`
 }
 
-func (c *codexEvents) injected() string { return "" }
-func (c *codexEvents) cumulative() bool { return true }
-
 func (c *codexEvents) read(r *Reader, event strictjson.Value) {
 	var e codexEvent
 	if !decode(event, &e) {
@@ -143,7 +140,6 @@ func (c *codexEvents) read(r *Reader, event strictjson.Value) {
 	case "turn.completed":
 		r.report.Final, r.report.Success, c.failed = true, true, ""
 		r.report.Turns++
-		// It counts from the session's beginning, over turns and starts: see Before.
 		u := &r.report.Usage
 		u.Cached = count(e.Usage.Cached)
 		u.Input, u.Output = max(count(e.Usage.Input)-u.Cached, 0), count(e.Usage.Output)
@@ -253,7 +249,6 @@ func (c *codexEvents) end(r *Reader) {
 			r.report.Problem = p
 		}
 	}
-	if r.report.Error == "" && r.report.Problem != nil {
-		r.report.Error = r.report.Problem.Text
-	}
+	u := &r.report.Usage // it counts from the session's beginning, over turns and starts
+	u.Input, u.Output, u.Cached = max(u.Input-r.before.Input, 0), max(u.Output-r.before.Output, 0), max(u.Cached-r.before.Cached, 0)
 }

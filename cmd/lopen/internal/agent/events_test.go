@@ -17,7 +17,7 @@ func TestSuccess(t *testing.T) {
 	require.Equal(t, lines("I write the file.", "Write: /project/hello.txt", "The file is written."), a.shown)
 	u := used
 	u.CostUSD, u.CostKnown, u.Model, u.Turns, u.ContextWindow, u.ContextUsed = 0.00255, true, "claude-opus-4-8[1m]", 2, 1000000, 1150
-	require.Equal(t, Report{Usage: u, Session: uuid, Spoke: true, Final: true, Success: true}, a.Report)
+	require.Equal(t, Report{Usage: u, Session: anID, Spoke: true, Final: true, Success: true}, a.Report)
 	partial := sample(t, "claude", "success_partial") // no text is doubled
 	require.Equal(t, a.shown, partial.shown)
 	require.Equal(t, a.Report, partial.Report)
@@ -75,7 +75,7 @@ func TestProblems(t *testing.T) {
 		"codex/quota":         {Login, "", false},
 		"codex/model":         {Model, "codex --model NAME", false},
 		"codex/model400":      {Model, "codex --model NAME", false},
-		"codex/no_git":        {NoGit, mendNoGit, false},
+		"codex/no_git":        {NoGit, mends[NoGit], false},
 		"opencode/login":      {Login, "opencode auth login", false},
 		"opencode/no_login":   {Login, "opencode auth login", false},
 		"opencode/model":      {Model, "opencode run --model PROVIDER/MODEL", false},
@@ -196,7 +196,7 @@ func TestUsageOfAResumedSessionOfClaude(t *testing.T) {
 }
 
 const (
-	initClaude = `{"type":"system","subtype":"init","session_id":"` + uuid + `","model":"m","apiKeySource":"none"}`
+	initClaude = `{"type":"system","subtype":"init","session_id":"` + anID + `","model":"m","apiKeySource":"none"}`
 	speaks     = `{"type":"assistant","message":{"model":"m","content":[{"type":"thinking","thinking":"hidden"},{"type":"text","text":"%"}]}}`
 	wellDone   = `{"type":"result","subtype":"success","is_error":false,"result":"x","num_turns":1,"total_cost_usd":0.5,"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`
 	badlyDone  = `{"type":"result","subtype":"success","is_error":true,"result":"it broke"}`

@@ -1,8 +1,7 @@
 package agent
 
 import (
-	"crypto/rand"
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -54,10 +53,10 @@ func readFlags(line []string, from int, values map[string]rune, aliases map[stri
 func readFlag(line []string, i int, values map[string]rune, aliases map[string]string) (flag, int) {
 	arg := line[i]
 	name, value, joined := strings.Cut(arg, "=")
-	if arg[1] != '-' && len(arg) > 2 && values[resolve(aliases, arg[:2])] != 0 {
+	if arg[1] != '-' && len(arg) > 2 && values[cmp.Or(aliases[arg[:2]], arg[:2])] != 0 {
 		name, value, joined = arg[:2], strings.TrimPrefix(arg[2:], "="), true
 	}
-	f := flag{name: resolve(aliases, name)}
+	f := flag{name: cmp.Or(aliases[name], name)}
 	switch n := values[f.name]; {
 	case joined:
 		f.values = []string{value}
@@ -71,13 +70,6 @@ func readFlag(line []string, i int, values map[string]rune, aliases map[string]s
 		}
 	}
 	return f, i
-}
-
-func resolve(aliases map[string]string, name string) string {
-	if full, ok := aliases[name]; ok {
-		return full
-	}
-	return name
 }
 
 // has says whether one of the flags was typed.
@@ -102,14 +94,6 @@ func (t typed) last(name string) string {
 		return ""
 	}
 	return all[len(all)-1]
-}
-
-// newUUID returns a random UUID, version 4.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // quote quotes an argument for a shell, where that is needed.

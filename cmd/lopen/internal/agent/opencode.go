@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/writer/strictjson"
@@ -98,9 +97,6 @@ type opencodeEvent struct {
 	} `json:"error"`
 }
 
-func (o *opencodeEvents) injected() string { return "" }
-func (o *opencodeEvents) cumulative() bool { return false }
-
 func (o *opencodeEvents) read(r *Reader, event strictjson.Value) {
 	var e opencodeEvent
 	if !decode(event, &e) {
@@ -118,9 +114,7 @@ func (o *opencodeEvents) read(r *Reader, event strictjson.Value) {
 		r.tool(e.Part.Tool, detail(e.Part.State.Input))
 		if s := e.Part.State; s.Status == "error" && strings.Contains(s.Error, "rejected permission") {
 			d := Denied{Tool: oneLine(e.Part.Tool, 60), Detail: oneLine(detail(s.Input), maxDetail)}
-			if len(r.report.Denied) < maxDenied && !slices.Contains(r.report.Denied, d) {
-				r.report.Denied = append(r.report.Denied, d)
-			}
+			r.deny(d)
 			r.report.Error = "it ended after a refused permission: " + d.Tool + " " + d.Detail
 		}
 	case "step_finish":
@@ -162,15 +156,14 @@ func (o *opencodeEvents) failed(r *Reader, e *opencodeEvent) {
 	r.report.Error = oneLine(text, maxText)
 	r.say("error: " + r.report.Error)
 	p := problemOf(e.Error.Name+": "+text, r.now())
-	switch status := count(e.Error.Data.Status); {
-	case status == 401:
-		p = &Problem{Kind: Login}
-	case status == 429 && (p == nil || p.Kind != Login):
+	status := int(count(e.Error.Data.Status))
+	switch kind := kindOf(status, ""); {
+	case kind == Limit && (p == nil || p.Kind != Login):
 		p = &Problem{Kind: Limit, ResetAt: resetAt(text, r.now())}
 	case status == 404:
 		p = &Problem{Kind: Model}
-	case status >= 500 && status < 600:
-		p = &Problem{Kind: Overload}
+	case kind == Login, kind == Overload:
+		p = &Problem{Kind: kind}
 	}
 	if p == nil {
 		return

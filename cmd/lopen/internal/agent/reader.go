@@ -2,7 +2,7 @@ package agent
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"io"
 	"strings"
 	"time"
@@ -16,6 +16,9 @@ const maxLine = 1 << 20
 
 // maxJoined bounds how often a line is read again because another event stood in it.
 const maxJoined = 16
+
+// injected is how an event begins that some versions of Claude Code write into the middle of another one.
+const injected = `{"type":"rate_limit_event"`
 
 // maxStderr bounds what Stderr keeps, in bytes.
 const maxStderr = 16 << 10
@@ -47,11 +50,6 @@ type events interface {
 	read(r *Reader, event strictjson.Value)
 	// end judges what is known when the agent has ended.
 	end(r *Reader)
-	// injected is how an event begins that the agent writes into the middle of another one,
-	// "" when it does not.
-	injected() string
-	// cumulative says that usage counts from the session's beginning.
-	cumulative() bool
 }
 
 // Read returns a reader of one attempt's stdout that writes rendered text to out: what the
@@ -135,17 +133,13 @@ func (r *Reader) Report() Report {
 	}
 	rep := r.report
 	r.report = ended
-	if r.events.cumulative() {
-		rep.Input = max(rep.Input-r.before.Input, 0)
-		rep.Output = max(rep.Output-r.before.Output, 0)
-		rep.Cached = max(rep.Cached-r.before.Cached, 0)
-	}
-	rep.Error = clip(rep.Error, maxText)
 	if rep.Problem != nil {
+		rep.Error = cmp.Or(rep.Error, rep.Problem.Text)
 		p := *rep.Problem
 		p.Text = clip(p.Text, maxText)
 		rep.Problem = &p
 	}
+	rep.Error = clip(rep.Error, maxText)
 	if rep.Success {
 		rep.Error, rep.Problem = "", nil // whatever there was, it was overcome
 	}
@@ -194,29 +188,23 @@ func (r *Reader) line() {
 
 // objects reads all events of a line; false when it broke off.
 func (r *Reader) objects(line []byte) bool {
-	for rest := line; ; {
-		event, behind, err := strictjson.NextForeign(rest)
-		if errors.Is(err, io.EOF) {
-			r.joined = 0
-			return true
-		}
+	for event, err := range strictjson.Records(line) {
 		if err == nil {
 			r.one(event)
-			rest = behind
 			continue
 		}
 		r.tick()
-		if mark := r.events.injected(); mark != "" && r.joined < maxJoined {
-			if i := bytes.LastIndex(rest, []byte(mark)); i > 0 && strictjson.Check(rest[i:]) == nil {
-				r.one(rest[i:])
-				r.held = append(r.held, bytes.Clone(rest[:i])...) // its rest is the next line
-				r.joined++
-				return true
-			}
+		if i := bytes.LastIndex(event, []byte(injected)); i > 0 && r.joined < maxJoined && strictjson.Check(event[i:]) == nil {
+			r.one(event[i:])
+			r.held = append(r.held, bytes.Clone(event[:i])...) // its rest is the next line
+			r.joined++
+			return true
 		}
 		r.joined = 0
-		return r.behind(rest)
+		return r.behind(event)
 	}
+	r.joined = 0
+	return true
 }
 
 // behind reads the whole events behind one that broke off; false when the last one did. What stands where that one may

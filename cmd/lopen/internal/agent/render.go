@@ -2,6 +2,7 @@ package agent
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,13 @@ func (r *Reader) tool(name, detail string) {
 		line += ": " + detail
 	}
 	r.say(line)
+}
+
+// deny notes a permission that was refused.
+func (r *Reader) deny(d Denied) {
+	if len(r.report.Denied) < maxDenied && !slices.Contains(r.report.Denied, d) {
+		r.report.Denied = append(slices.Clip(r.report.Denied), d)
+	}
 }
 
 // session notes the agent's own name of its session.

@@ -3,7 +3,8 @@ package agent
 import (
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/lopen-dev/lopen/writer/plain"
 )
 
 const (
@@ -96,20 +97,11 @@ func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	n -= len("...")
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
+	return plain.Clip(s, n-len("...")) + "..."
 }
 
 // oneLine is a text of at most n bytes without line feeds and repeated spaces.
 func oneLine(s string, n int) string {
-	if len(s) > 4*n {
-		s = s[:4*n] // megabytes of a file's content are not split into words
-		for i := 0; i < utf8.UTFMax && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]); i++ {
-			s = s[:len(s)-1]
-		}
-	}
+	s = plain.Clip(s, 4*n) // megabytes of a file's content are not split into words
 	return clip(strings.Join(strings.Fields(s), " "), n)
 }

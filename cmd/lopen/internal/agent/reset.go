@@ -56,7 +56,7 @@ func moment(m []string, now time.Time) time.Time {
 		return nextTime(hour, minute, now)
 	}
 	year := now.Year()
-	t, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
+	t, err := time.Parse("Jan", m[1]) // in any case
 	if err != nil || atoi(m[2]) < 1 || atoi(m[2]) > 31 {
 		return time.Time{}
 	}
@@ -133,9 +133,6 @@ func plausible(t, now time.Time) time.Time {
 }
 
 func atoi(s string) int {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.Atoi(s) // 0 for none
 	return n
 }
