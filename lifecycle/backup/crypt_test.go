@@ -41,16 +41,20 @@ func eachFile(t *testing.T, dir string, fn func(path string, data []byte)) {
 	}))
 }
 
-// Nothing of what was backed up can be read without the key, and every file can with it, by the
-// age command alone.
-func TestEncrypted(t *testing.T) {
-	t.Parallel()
-	mine := identity(t)
-	o := keyed(at(noon), mine)
-	f := create(t, o)
-	secret := noise(1, 3000)
+// encrypted is a backup with a secret, and the key of who made it.
+func encrypted(t *testing.T) (f *backup.Folder, mine, secret string) {
+	t.Helper()
+	mine, secret = identity(t), noise(1, 3000)
+	f = create(t, keyed(at(noon), mine))
 	_, err := store(f, noon, []item{{"sessions/secret-name", secret}, {"", noise(2, 100_000)}})
 	require.NoError(t, err)
+	return f, mine, secret
+}
+
+// Nothing of what was backed up can be read without the key.
+func TestEncrypted(t *testing.T) {
+	t.Parallel()
+	f, _, secret := encrypted(t)
 	files := 0
 	eachFile(t, f.Path(), func(path string, data []byte) {
 		name := filepath.Base(path)
@@ -65,17 +69,22 @@ func TestEncrypted(t *testing.T) {
 	require.Greater(t, files, 3)
 
 	for name, key := range map[string]string{"another key": identity(t), "a passphrase": passphrase} {
-		_, err = backup.Open(f.Path(), keyed(at(noon), key))
+		_, err := backup.Open(f.Path(), keyed(at(noon), key))
 		require.ErrorIs(t, err, writer.ErrInvalid, name)
 		require.ErrorContains(t, err, "the key is another one", name)
 	}
-	_, err = backup.Open(f.Path(), at(noon))
+	_, err := backup.Open(f.Path(), at(noon))
 	require.ErrorContains(t, err, "it is encrypted, and there is no key")
+}
 
+// Every file can be read with the key by the age command alone.
+func TestAgeReadsABackup(t *testing.T) {
+	t.Parallel()
 	age, err := exec.LookPath("age")
 	if err != nil {
 		t.Skip("without the age command this is not compared: apt-get install age")
 	}
+	f, mine, _ := encrypted(t)
 	dir := t.TempDir()
 	user, own := filepath.Join(dir, "user"), filepath.Join(dir, "own")
 	require.NoError(t, os.WriteFile(user, []byte(mine), 0o600))

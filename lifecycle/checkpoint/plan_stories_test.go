@@ -236,6 +236,14 @@ var stories = []story{
 		return before
 	}, want: []string{"a: uncovered, nobody's task, in 5", "c: delete", "d/b: uncovered, nobody's task, in 5"},
 		forced: []string{"a: overwrite", "c: delete", "d/b: overwrite"}},
+	{name: "a task's own, hidden, changed by a person, and shown again", tell: func(s *worker) *Entry {
+		before, _ := s.works("y", "1")
+		s.edit(".lopenignore", "y\n")
+		s.works("c", "2")
+		s.edit("y", "mine", ".lopenignore", "-")
+		s.works("c", "3")
+		return before
+	}, want: []string{"c: delete", "y: uncovered, nobody's task, in 5"}, stands: []string{"y", "-rw-r--r-- mine"}},
 	{name: "rules from outside", tell: func(s *worker) *Entry {
 		s.outside = []files.IgnoreFile{{Path: "//info/exclude", Data: []byte("*.log\n")}}
 		s.edit("x.log", "1")
