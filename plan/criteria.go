@@ -166,20 +166,9 @@ func (r *criteriaReader) below(h int) {
 	case strings.TrimSpace(string(r.src[head.ContentStart:head.End])) == "":
 		r.leave(head.Line, "nothing stands below it")
 		return
-	case len(made) == 0 && !r.pure(h):
-		r.leave(head.Line, "nothing below it is a criterion")
-		return
 	}
 	r.all, r.left = r.all[:were], r.left[:left]
 	it := markdown.Item{Line: head.Line, Raw: head.Raw, Text: head.Text, Heading: head.Parent, Parent: -1, Box: -1,
 		Start: head.Start, End: head.End, Details: markdown.Text(r.src, head.ContentStart, head.End, 0)}
 	r.all = append(r.all, found{it, of})
-}
-
-// pure says whether a heading stands below one that speaks of acceptance criteria first.
-func (r *criteriaReader) pure(h int) bool {
-	for h >= 0 && !markdown.HasCriteria(r.headings[h].Text) {
-		h = r.headings[h].Parent
-	}
-	return h >= 0 && markdown.IsCriteria(r.headings[h].Text)
 }

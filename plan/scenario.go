@@ -50,13 +50,15 @@ func (r *criteriaReader) item(all []markdown.Block, p place) int {
 
 // scenario returns how many items from the first on are the steps of one scenario, 0 if it begins none.
 func scenario(all []markdown.Block) int {
-	n, ended := 0, false
+	n, begun, ended := 0, 0, false
 	for ; n < len(all) && all[n].Kind == markdown.KindItem && step().MatchString(all[n].Raw); n++ {
-		begins := given().MatchString(all[n].Raw)
-		if begins != (n == 0) && (n == 0 || ended) {
-			break
+		if given().MatchString(all[n].Raw) {
+			if begun++; begun > 2 || ended { // Given and When
+				break
+			}
 		}
-		if ended = ended || then().MatchString(all[n].Raw); n == 0 && ended {
+		ended = ended || then().MatchString(all[n].Raw)
+		if begun == 0 || n == 0 && ended {
 			return 0
 		}
 	}
@@ -214,42 +216,37 @@ func cells(row string) (all []string) {
 	return all
 }
 
-// table reads the rows of a table whose header is the first block, and returns how many blocks it read.
+// table reads the rows of a table whose header is the first block, and returns how many blocks it read. A short first cell and
+// the next one, or all that are Given, When and Then, are the text of a row.
 func (r *criteriaReader) table(all []markdown.Block, p place) int {
 	n := 1
 	for heads := cells(all[0].Raw); n < len(all) && all[n].Kind == markdown.KindRow; n++ {
-		r.row(&all[n], heads, p)
+		var text, steps, more []string
+		b := all[n]
+		for i, cell := range cells(b.Raw) {
+			head := ""
+			if i < len(heads) {
+				head = heads[i]
+			}
+			switch box := boxCell().FindStringSubmatch(cell); {
+			case cell == "":
+			case box != nil:
+				b.Checked = box[1] != " "
+			case column().MatchString(head):
+				steps = append(steps, head+" "+cell)
+			case len(text) == 0, len(text) == 1 && short().MatchString(text[0]):
+				text = append(text, cell)
+			default:
+				more = append(more, strings.Trim(head+": "+cell, ": "))
+			}
+		}
+		if len(steps) > 0 {
+			text = append(text, strings.Join(steps, " "))
+		}
+		r.add(&b, strings.Join(text, ": "), strings.Join(more, "\n"), b.End, p, ofScenario)
 	}
 	if n == 1 {
 		r.leave(all[0].Line, "it is a table without rows")
 	}
 	return n
-}
-
-// row adds the criterion of a row: a short first cell and the next one, or all that are Given, When and Then, are its text.
-func (r *criteriaReader) row(b *markdown.Block, heads []string, p place) {
-	var text, steps, more []string
-	it := *b
-	for i, cell := range cells(b.Raw) {
-		head := ""
-		if i < len(heads) {
-			head = heads[i]
-		}
-		box := boxCell().FindStringSubmatch(cell)
-		switch {
-		case cell == "":
-		case box != nil:
-			it.Checked = box[1] != " "
-		case column().MatchString(head):
-			steps = append(steps, head+" "+cell)
-		case len(text) == 0, len(text) == 1 && short().MatchString(text[0]):
-			text = append(text, cell)
-		default:
-			more = append(more, strings.Trim(head+": "+cell, ": "))
-		}
-	}
-	if len(steps) > 0 {
-		text = append(text, strings.Join(steps, " "))
-	}
-	r.add(&it, strings.Join(text, ": "), strings.Join(more, "\n"), b.End, p, ofScenario)
 }

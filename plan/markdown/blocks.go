@@ -24,6 +24,11 @@ const (
 	KindQuote
 )
 
+var kinds = map[ast.NodeKind]Kind{
+	ast.KindParagraph: KindParagraph, ast.KindHeading: KindHeading, ast.KindFencedCodeBlock: KindCode, ast.KindCodeBlock: KindCode,
+	ast.KindHTMLBlock: KindHTML, ast.KindThematicBreak: KindBreak,
+}
+
 // A Block is one block of a document.
 type Block struct {
 	Kind   Kind
@@ -89,19 +94,15 @@ func (w *walker) within(parent ast.Node, in scope, plain int) (all []Block) {
 			b := w.block(n, KindQuote, in)
 			b.Blocks = w.within(n, in, plain)
 			all = append(all, b)
-		case *ast.Heading:
-			all = append(all, w.block(n, KindHeading, in))
-			if _, top := parent.(*ast.Document); top {
+		default:
+			kind, known := kinds[n.Kind()]
+			if !known {
+				continue
+			}
+			all = append(all, w.block(n, kind, in))
+			if _, top := parent.(*ast.Document); top && kind == KindHeading {
 				w.heading++
 			}
-		case *ast.FencedCodeBlock, *ast.CodeBlock:
-			all = append(all, w.block(n, KindCode, in))
-		case *ast.HTMLBlock:
-			all = append(all, w.block(n, KindHTML, in))
-		case *ast.ThematicBreak:
-			all = append(all, w.block(n, KindBreak, in))
-		case *ast.Paragraph:
-			all = append(all, w.block(n, KindParagraph, in))
 		}
 		row = KindParagraph
 	}
