@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -83,20 +82,15 @@ func (a *app) rememberedPlan(module string) error {
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		content, err := planOf(st)
-		if err != nil {
-			return err
-		}
 		fmt.Fprintf(a.stderr, "from session %s; texts that are no task are not in it\n", st.ID())
-		return a.writePlan(store, module, content)
+		return a.writePlan(store, module, planOf(st))
 	})
 }
 
 // planOf is a plan of the tasks of a State.
-func planOf(st *session.State) ([]byte, error) {
+func planOf(st *session.State) []byte {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# %s\n", st.ID().Module)
-	marks := map[string]plan.Mark{}
 	var add func(ids []string, heading, depth int)
 	add = func(ids []string, heading, depth int) {
 		for i, id := range ids {
@@ -109,31 +103,17 @@ func planOf(st *session.State) ([]byte, error) {
 			if i == 0 && depth == 0 {
 				text.WriteByte('\n')
 			}
-			after := ""
-			if len(t.DependsOn) > 0 {
-				after = fmt.Sprintf(" <!-- after: %s -->", strings.Join(t.DependsOn, ", "))
-			}
-			fmt.Fprintf(&text, "%s- [%s] %s%s\n", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Markdown(t.Name), after)
+			fmt.Fprintf(&text, "%s- [%s] %s", strings.Repeat("  ", depth), tick(t.State == session.TaskComplete), plain.Markdown(t.Name))
 			if t.State == session.TaskSkipped && len(t.Children) == 0 {
-				marks[id] = plan.Mark{State: plan.MarkSkipped}
+				fmt.Fprintf(&text, " <!-- lopen: %s -->", plan.MarkSkipped)
 			}
+			if len(t.DependsOn) > 0 {
+				fmt.Fprintf(&text, " <!-- after: %s -->", strings.Join(t.DependsOn, ", "))
+			}
+			text.WriteByte('\n')
 			add(t.Children, heading, depth+1)
 		}
 	}
 	add(st.Roots(), 2, 0)
-	p := plan.Parse([]byte(text.String()))
-	ids := map[string]bool{}
-	for t := range p.All() {
-		ids[t.ID] = true
-	}
-	for id := range marks {
-		if !ids[id] {
-			delete(marks, id)
-		}
-	}
-	p, err := plan.Marks(marks)(p, p)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(p.Source()), nil
+	return []byte(text.String())
 }

@@ -222,22 +222,17 @@ func (p *overlay) item(path string) (*item, error) {
 	if !f.Mode.IsDir() {
 		return &it, nil
 	}
-	list, skips := p.now.Files, p.now.Skipped
-	first := beneathFrom(path, len(list), func(i int) string { return list[i].Path })
-	list = list[first:]
-	list = list[:beneath(path, len(list), func(i int) string { return list[i].Path })]
-	first = beneathFrom(path, len(skips), func(i int) string { return skips[i].Path })
-	skips = skips[first:]
-	skips = skips[:beneath(path, len(skips), func(i int) string { return skips[i].Path })]
 	b := builder{known: p.l.s.Tree(blob.Hash{}), unstable: setOf(p.now.Unstable), put: p.l.keepFolder}
 	var err error
-	it.hash, err = b.folder(path+"/", list, skips, blob.Hash{})
+	it.hash, err = b.folder(path+"/", under(p.now.Files, path, func(f files.Fingerprint) string { return f.Path }),
+		under(p.now.Skipped, path, func(k files.Skip) string { return k.Path }), blob.Hash{})
 	return &it, err
 }
 
-// beneathFrom returns the index of the first of n sorted paths that may be beneath dir.
-func beneathFrom(dir string, n int, path func(int) string) int {
-	return sort.Search(n, func(i int) bool { return path(i) >= dir+"/" })
+// under returns those of a list, which is sorted by path, that are beneath dir.
+func under[T any](all []T, dir string, path func(T) string) []T {
+	first := sort.Search(len(all), func(i int) bool { return path(all[i]) >= dir+"/" })
+	return all[first : first+beneath(dir, len(all)-first, func(i int) string { return path(all[first+i]) })]
 }
 
 // replaced returns the sorted items with the one of a name replaced, or removed for nil.
