@@ -86,10 +86,10 @@ func opened(name, session string, open []string) string {
 	return line
 }
 
-// withMember puts a member before those of a JSON object.
+// withMember puts a member before those of a JSON object, unless its value is empty.
 func withMember(object strictjson.Value, name string, value any) strictjson.Value {
 	data, err := strictjson.MarshalShown(value)
-	if err != nil {
+	if err != nil || slices.Contains([]string{"null", "[]", `""`}, string(data)) {
 		return object
 	}
 	return fmt.Appendf(nil, `{"%s":%s,%s`, name, data, object[1:])

@@ -84,24 +84,15 @@ func (a *app) stateJSON(ctx context.Context, store *lifecycle.Store, st *session
 	if i := bytes.LastIndex(data, []byte(`,"checksum":`)); i >= 0 {
 		data = append(data[:i:i], '}')
 	}
-	if all := a.agentSessions(store, st, seq); len(all) > 0 {
-		data = withMember(data, "agentSessions", all)
-	}
-	if all := report.Limits(st); len(all) > 0 {
-		data = withMember(data, "rateLimits", all)
-	}
-	if all := report.Windows(st); len(all) > 0 {
-		data = withMember(data, "contextWindows", all)
-	}
-	if m, err := store.Meta(st.ID()); err == nil && m.Name != "" {
+	data = withMember(data, "agentSessions", a.agentSessions(store, st, seq))
+	data = withMember(data, "rateLimits", report.Limits(st))
+	data = withMember(data, "contextWindows", report.Windows(st))
+	if m, err := store.Meta(st.ID()); err == nil {
 		data = withMember(data, "name", m.Name)
 	}
 	view := transactionView{app: a, store: store}
 	defer view.close()
-	if t := view.of(ctx, st.ID().String(), st.Header().TransactionID); t != nil {
-		data = withMember(data, "transaction", t)
-	}
-	return data
+	return withMember(data, "transaction", view.of(ctx, st.ID().String(), st.Header().TransactionID))
 }
 
 func (a *app) showSession(ctx context.Context, store *lifecycle.Store, st *session.State, status session.Status, seq uint64) error {

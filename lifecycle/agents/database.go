@@ -52,7 +52,7 @@ func openDatabases(ctx context.Context, temp string, paths []string) (*Library, 
 			return nil, errors.Join(context.Cause(ctx), l.Close())
 		}
 	}
-	slices.SortFunc(l.Histories, func(a, b History) int { return a.Modified.Compare(b.Modified) })
+	slices.SortStableFunc(l.Histories, func(a, b History) int { return a.Modified.Compare(b.Modified) })
 	return l, nil
 }
 
@@ -216,60 +216,48 @@ func copyFile(from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
+// maxNested bounds how deep sessions that tools started are nested.
+const maxNested = 64
+
 // list adds the sessions of a database to a library. Those that a tool started belong to the
 // session that it worked for.
 func (d *database) list(ctx context.Context, l *Library) error {
-	const query = `SELECT id, coalesce(parent_id, ''), coalesce(project_id, ''), directory, title, time_updated FROM session ORDER BY time_created, id`
-	rows, err := d.QueryContext(ctx, query)
+	const query = `WITH RECURSIVE below (id, root, depth) AS (
+	SELECT id, id, 0 FROM session WHERE coalesce(parent_id, '') NOT IN (SELECT id FROM session)
+	UNION ALL SELECT session.id, root, depth + 1 FROM below JOIN session ON parent_id = below.id WHERE depth < ?)
+SELECT id, root, coalesce(project_id, ''), directory, title, time_updated FROM below JOIN session USING (id) ORDER BY time_created, id`
+	rows, err := d.QueryContext(ctx, query, maxNested)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	type row struct {
-		id, parent string
-		head       Head
-		updated    int64
-	}
-	all, byID := []*row{}, map[string]*row{}
+	var order []*History
+	histories := map[string]*History{}
 	for rows.Next() {
-		var r row
-		if err := rows.Scan(&r.id, &r.parent, &r.head.Root, &r.head.Cwd, &r.head.Title, &r.updated); err != nil {
+		var root string
+		var head Head
+		var updated int64
+		f := file{path: d.path, db: d}
+		if err := rows.Scan(&f.name, &root, &head.Root, &head.Cwd, &head.Title, &updated); err != nil {
 			return err
 		}
-		r.head.Title = oneLine(r.head.Title)
-		all, byID[r.id] = append(all, &r), &r
-	}
-	histories := map[string]*History{}
-	for _, r := range all {
-		root := r
-		for range maxNested {
-			above := byID[root.parent]
-			if above == nil {
-				break
-			}
-			root = above
-		}
-		h := histories[root.id]
+		h := histories[root]
 		if h == nil {
-			h = &History{Agent: OpenCode, ID: root.id, Path: d.path, head: &root.head}
-			histories[root.id] = h
+			h = &History{Agent: OpenCode, ID: root, Path: d.path}
+			histories[root], order = h, append(order, h)
 		}
-		f := file{path: d.path, name: r.id, db: d}
-		if r != root {
-			f.thread = bounded(r.id)
+		if head.Title = oneLine(head.Title); f.name == root {
+			h.head = &head
+		} else {
+			f.thread = bounded(f.name)
 		}
 		h.files = append(h.files, f)
-		if at := time.UnixMilli(r.updated).UTC(); at.After(h.Modified) {
+		if at := time.UnixMilli(updated).UTC(); at.After(h.Modified) {
 			h.Modified = at
 		}
 	}
-	for _, r := range all {
-		if h := histories[r.id]; h != nil {
-			l.Histories = append(l.Histories, *h)
-		}
+	for _, h := range order {
+		l.Histories = append(l.Histories, *h)
 	}
 	return rows.Err()
 }
-
-// maxNested bounds how deep sessions that tools started are nested.
-const maxNested = 64

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/lopen-dev/lopen/writer"
 )
@@ -73,10 +72,3 @@ func (c *capped) next() error {
 }
 
 func (c *capped) close() error { return c.f.Close() }
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "")
-	}
-	return s
-}

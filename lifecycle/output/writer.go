@@ -12,6 +12,7 @@ import (
 	"github.com/lopen-dev/lopen/lifecycle/redact"
 	"github.com/lopen-dev/lopen/writer"
 	"github.com/lopen-dev/lopen/writer/codec"
+	"github.com/lopen-dev/lopen/writer/plain"
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
@@ -222,7 +223,7 @@ func (w *Writer) Close(outcome, failure string, keep bool) error {
 	w.flush()
 	failure, _ = w.redact.String(failure)
 	if outcome != "" {
-		w.fail(w.note(Ending{time.Now().UTC(), outcome, clip(failure, maxFailure)}))
+		w.fail(w.note(Ending{time.Now().UTC(), outcome, plain.Clip(failure, maxFailure)}))
 	}
 	err := errors.Join(w.log.close(), w.raw.close(), w.meta.Close())
 	w.meta = nil

@@ -30,13 +30,13 @@ type claudeEvent struct {
 	SessionID string `json:"session_id"`
 	Model     string `json:"model"`
 	KeySource string `json:"apiKeySource"`
-	Message   *struct {
+	Message   struct {
 		Model   string           `json:"model"`
 		Content strictjson.Value `json:"content"`
 		Usage   claudeUsage      `json:"usage"`
 	} `json:"message"`
-	Error  strictjson.Value `json:"error"`              // a code
-	Parent string           `json:"parent_tool_use_id"` // of a subagent
+	Error  string `json:"error"`              // a code
+	Parent string `json:"parent_tool_use_id"` // of a subagent
 	// Of stream_event.
 	Event struct {
 		Type  string `json:"type"`
@@ -46,18 +46,18 @@ type claudeEvent struct {
 		} `json:"delta"`
 	} `json:"event"`
 	// Of api_retry.
-	Attempt float64  `json:"attempt"`
-	Max     float64  `json:"max_retries"`
-	Status  *float64 `json:"error_status"`
+	Attempt float64 `json:"attempt"`
+	Max     float64 `json:"max_retries"`
+	Status  float64 `json:"error_status"`
 	// Of rate_limit_event.
-	Info *struct {
+	Info struct {
 		Status   string  `json:"status"`
 		ResetsAt float64 `json:"resetsAt"`
 		Overage  bool    `json:"isUsingOverage"`
 	} `json:"rate_limit_info"`
 	// Of result.
 	IsError   strictjson.Value       `json:"is_error"` // false, or it has failed
-	APIStatus *float64               `json:"api_error_status"`
+	APIStatus float64                `json:"api_error_status"`
 	Result    string                 `json:"result"`
 	Errors    []string               `json:"errors"`
 	NumTurns  float64                `json:"num_turns"`
@@ -101,11 +101,9 @@ func (c *claudeEvents) read(r *Reader, event strictjson.Value) {
 			c.retry(r, &e)
 		}
 	case "rate_limit_event":
-		if e.Info != nil {
-			c.rejected = nil
-			if e.Info.Status == "rejected" && !e.Info.Overage {
-				c.rejected = &Problem{Kind: Limit, Text: "the usage limit is reached", ResetAt: unix(e.Info.ResetsAt, r.now())}
-			}
+		c.rejected = nil
+		if e.Info.Status == "rejected" && !e.Info.Overage {
+			c.rejected = &Problem{Kind: Limit, Text: "the usage limit is reached", ResetAt: unix(e.Info.ResetsAt, r.now())}
 		}
 	case "stream_event":
 		c.stream(r, &e)
@@ -138,15 +136,12 @@ func (c *claudeEvents) stream(r *Reader, e *claudeEvent) {
 
 // message renders an assistant's message. One that claude made up itself is an error.
 func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
-	if e.Message == nil {
-		return
-	}
 	if u := &e.Message.Usage; e.Parent == "" {
 		r.report.ContextUsed = cmp.Or(count(u.Input)+count(u.Made)+count(u.Cached), r.report.ContextUsed)
 	}
-	var code string
-	_ = strictjson.UnmarshalForeign(e.Error, &code)
-	if c.code = code; code == "" && e.Message.Model != "<synthetic>" {
+	c.code = e.Error
+	own := c.code == "" && e.Message.Model != "<synthetic>"
+	if own {
 		c.retries = 0
 	}
 	var blocks []struct {
@@ -165,9 +160,7 @@ func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 				r.say(b.Text)
 			}
 			c.shown, c.streamed = b.Text, 0
-			if code == "" && e.Message.Model != "<synthetic>" {
-				r.report.Spoke = true
-			}
+			r.report.Spoke = r.report.Spoke || own
 		case b.Type == "tool_use" || b.Type == "server_tool_use":
 			r.tool(b.Name, detail(b.Input))
 		}
@@ -177,14 +170,10 @@ func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 // retry counts a try that failed and that claude makes again by itself.
 func (c *claudeEvents) retry(r *Reader, e *claudeEvent) {
 	c.retries++
-	var code string
-	_ = strictjson.UnmarshalForeign(e.Error, &code)
-	status := 0
-	if e.Status != nil {
-		status = int(count(*e.Status))
-	}
-	p := c.problem(r, status, code, oneLine("the API answered "+statusText(status)+" "+code, maxDetail))
-	r.say(oneLine("retry "+number(e.Attempt)+" of "+number(e.Max)+": "+statusText(status)+" "+code, maxDetail))
+	status := int(count(e.Status))
+	what := statusText(status) + " " + e.Error
+	p := c.problem(r, status, e.Error, oneLine("the API answered "+what, maxDetail))
+	r.say(oneLine("retry "+number(e.Attempt)+" of "+number(e.Max)+": "+what, maxDetail))
 	switch {
 	case p == nil:
 		p = &Problem{Kind: Network, Text: "the API cannot be reached"}

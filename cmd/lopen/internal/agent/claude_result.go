@@ -34,11 +34,7 @@ func (c *claudeEvents) end(r *Reader) {
 		r.report.Problem = nil
 		return
 	}
-	status := 0
-	if e.APIStatus != nil {
-		status = int(count(*e.APIStatus))
-	}
-	r.report.Problem = cmp.Or(c.problem(r, status, c.code, r.report.Error), r.report.Problem, c.rejected)
+	r.report.Problem = cmp.Or(c.problem(r, int(count(e.APIStatus)), c.code, r.report.Error), r.report.Problem, c.rejected)
 }
 
 // usage takes the counts of the result. Those by model hold what subagents and calls that
@@ -94,11 +90,8 @@ func claudeFlag(tool, command string) string {
 // model's last one.
 func (e *claudeEvent) words() string {
 	text := e.Result
-	if text == "" || strings.HasPrefix(e.Subtype, "error") {
-		text = strings.Join(e.Errors, "; ")
+	if strings.HasPrefix(e.Subtype, "error") {
+		text = ""
 	}
-	if text == "" {
-		text = e.Subtype
-	}
-	return text
+	return cmp.Or(text, strings.Join(e.Errors, "; "), e.Subtype)
 }

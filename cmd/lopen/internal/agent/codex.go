@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ type codexEvent struct {
 	Type     string `json:"type"`
 	ThreadID string `json:"thread_id"`
 	Message  string `json:"message"`
-	Error    *struct {
+	Error    struct {
 		Message string `json:"message"`
 	} `json:"error"`
 	Usage struct {
@@ -144,10 +145,7 @@ func (c *codexEvents) read(r *Reader, event strictjson.Value) {
 		u.Cached = count(e.Usage.Cached)
 		u.Input, u.Output = max(count(e.Usage.Input)-u.Cached, 0), count(e.Usage.Output)
 	case "turn.failed":
-		r.report.Final, c.failed = true, "the turn failed"
-		if e.Error != nil && e.Error.Message != "" {
-			c.failed = e.Error.Message
-		}
+		r.report.Final, c.failed = true, cmp.Or(e.Error.Message, "the turn failed")
 		r.say("error: " + oneLine(c.failed, maxText))
 	case "error":
 		c.mishap(r, e.Message)

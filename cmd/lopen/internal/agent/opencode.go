@@ -88,7 +88,7 @@ type opencodeEvent struct {
 			} `json:"cache"`
 		} `json:"tokens"`
 	} `json:"part"`
-	Error *struct {
+	Error struct {
 		Name string `json:"name"`
 		Data struct {
 			Message string  `json:"message"`
@@ -145,14 +145,7 @@ func (o *opencodeEvents) step(r *Reader, e *opencodeEvent) {
 
 func (o *opencodeEvents) failed(r *Reader, e *opencodeEvent) {
 	r.report.Final, r.report.Success = true, false
-	if e.Error == nil {
-		r.report.Error = "an error without words"
-		return
-	}
-	text := e.Error.Data.Message
-	if text == "" {
-		text = e.Error.Name
-	}
+	text := cmp.Or(e.Error.Data.Message, e.Error.Name, "an error without words")
 	r.report.Error = oneLine(text, maxText)
 	r.say("error: " + r.report.Error)
 	p := problemOf(e.Error.Name+": "+text, r.now())

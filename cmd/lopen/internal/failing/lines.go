@@ -76,7 +76,10 @@ func all(output string) []string {
 			context = 0
 			continue
 		}
-		text = cut(strings.ReplaceAll(text, "\t", "    "), maxLine)
+		text = strings.ToValidUTF8(strings.ReplaceAll(text, "\t", "    "), "�")
+		if len(text) > maxLine {
+			text = plain.Clip(text, maxLine) + "…"
+		}
 		switch {
 		case names().MatchString(text):
 			useful, context = append(useful, text), maxContext
@@ -91,15 +94,6 @@ func all(output string) []string {
 		useful = rest
 	}
 	return useful
-}
-
-// cut shortens a line to at most n bytes.
-func cut(text string, n int) string {
-	text = strings.ToValidUTF8(text, "�")
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 // undent takes away the indentation that all lines have in common.

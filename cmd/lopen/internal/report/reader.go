@@ -317,13 +317,7 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 		}
 	}
 	for _, w := range rep.Waits {
-		i := slices.IndexFunc(rep.Waited, func(s Waited) bool { return s.Problem == w.Problem })
-		if i < 0 {
-			i = len(rep.Waited)
-			rep.Waited = append(rep.Waited, Waited{Problem: w.Problem})
-		}
-		rep.Waited[i].Waits++
-		rep.Waited[i].Seconds += w.Seconds
+		rep.waited(Waited{w.Problem, 1, w.Seconds})
 	}
 	if rep.Status == string(session.StatusInterrupted) {
 		rep.Ended = string(session.ExitCrashed)
@@ -334,6 +328,17 @@ func (r *Reader) Report(st *session.State, held bool, now time.Time) *Report {
 	rep.Why = r.why(rep, st)
 	rep.Next = next(rep, st)
 	return rep
+}
+
+// waited adds to the sums of waits.
+func (rep *Report) waited(w Waited) {
+	i := slices.IndexFunc(rep.Waited, func(s Waited) bool { return s.Problem == w.Problem })
+	if i < 0 {
+		rep.Waited = append(rep.Waited, w)
+		return
+	}
+	rep.Waited[i].Waits += w.Waits
+	rep.Waited[i].Seconds += w.Seconds
 }
 
 // blocked is how many tasks wait for one that failed, or for one that does.

@@ -105,13 +105,7 @@ func include(all, r *Report) {
 	}
 	slices.SortStableFunc(all.Waits, func(a, b Wait) int { return a.From.Compare(b.From) })
 	for _, w := range r.Waited {
-		i := slices.IndexFunc(all.Waited, func(o Waited) bool { return o.Problem == w.Problem })
-		if i < 0 {
-			all.Waited = append(all.Waited, w)
-			continue
-		}
-		all.Waited[i].Waits += w.Waits
-		all.Waited[i].Seconds += w.Seconds
+		all.waited(w)
 	}
 	for _, a := range r.TakenBack {
 		a.Task = named(a.Task)
