@@ -13,9 +13,6 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// claude parses the transcripts of Claude Code.
-type claude struct{}
-
 // claudeLine is what is read of a line. Lines differ: most members are in some of them only.
 type claudeLine struct {
 	Type      string       `json:"type"`
@@ -77,7 +74,8 @@ const synthetic = "<synthetic>"
 
 var errNoObject = errors.New("it is no JSON object")
 
-func (claude) record(r *record) ([]Item, error) {
+// claude turns a record of Claude Code into items. One that is none of its own is refused with an error.
+func (r *record) claude() ([]Item, error) {
 	if r.text[0] != '{' {
 		return nil, errNoObject
 	}

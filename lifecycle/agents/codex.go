@@ -11,9 +11,6 @@ import (
 	"github.com/lopen-dev/lopen/writer/strictjson"
 )
 
-// codex parses the rollouts of Codex.
-type codex struct{}
-
 type codexLine struct {
 	Type    string           `json:"type"`
 	Time    string           `json:"timestamp"`
@@ -84,7 +81,8 @@ var codexTypes = []string{
 	"response_item/tool_search_call", "response_item/tool_search_output", "response_item/image_generation_call",
 }
 
-func (codex) record(r *record) ([]Item, error) {
+// codex turns a record of Codex into items. One that is none of its own is refused with an error.
+func (r *record) codex() ([]Item, error) {
 	if r.text[0] != '{' {
 		return nil, errNoObject
 	}

@@ -16,7 +16,7 @@ type lineFeed struct {
 	src          *source
 	closer       io.Closer
 	lines        *lines
-	parse        parser
+	codex        bool // else it is of Claude Code
 }
 
 // openLines opens a file at a position.
@@ -29,10 +29,8 @@ func openLines(f file, p *FilePosition, agent string) (*lineFeed, error) {
 	if err := skip(from, p.Offset); err != nil {
 		return nil, errors.Join(err, closer.Close(), src.Close())
 	}
-	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines, src.unread(p.Offset)), parse: claude{}}
-	if agent == Codex {
-		l.parse = codex{}
-	} else if p.Offset == 0 && f.thread != "" {
+	l := &lineFeed{path: f.path, thread: f.thread, src: src, closer: closer, lines: newLines(from, p.Offset, p.Lines, src.unread(p.Offset)), codex: agent == Codex}
+	if !l.codex && p.Offset == 0 && f.thread != "" {
 		p.Copied = true
 	}
 	return l, nil
@@ -92,14 +90,18 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 	case len(rec.text) == 0:
 		return items
 	}
-	made, err := f.parse.record(rec)
+	parse := (*record).claude
+	if f.codex {
+		parse = (*record).codex
+	}
+	made, err := parse(rec)
 	if err == nil {
 		return append(items, made...)
 	}
 	for text, err := range strictjson.Records(rec.text, beginnings...) {
 		rec.text, made = text, nil
 		if err == nil {
-			made, err = f.parse.record(rec)
+			made, err = parse(rec)
 		}
 		if err != nil {
 			items = append(items, bad(err.Error()))
@@ -115,7 +117,7 @@ func (f *lineFeed) items(r *Reader, p *FilePosition, l line) []Item {
 // lost notes that a record could not be read: what follows it in a file of Claude Code is no branch. Records of Codex do
 // not say what they follow.
 func (f *lineFeed) lost(p *FilePosition) {
-	if _, ok := f.parse.(claude); ok {
+	if !f.codex {
 		p.Last = ""
 	}
 }

@@ -55,14 +55,12 @@ func firstLine(path string) (headLine, error) {
 
 // headOf calls fn with the first lines of a file that can be read, until it returns false.
 func headOf(path string, fn func(l *headLine) bool) error {
-	src, err := openSource(path)
+	from, err := openLines(file{path: path}, &FilePosition{Until: headBytes}, Claude)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	from, closer := src.content(headBytes)
-	defer closer.Close()
-	for all := newLines(io.LimitReader(from, headBytes), 0, 0, src.unread(0)); all.number < headLines; {
+	defer from.Close()
+	for all := from.lines; all.number < headLines; {
 		l, err := all.next()
 		if err != nil && !errors.Is(err, io.EOF) && all.number == 0 {
 			return fmt.Errorf("%s: %w", path, err)

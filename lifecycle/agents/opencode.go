@@ -243,16 +243,16 @@ func (f *rows) parts(message string, b *built, r *Reader) error {
 		if err := all.Scan(&id, &size, &data); err != nil {
 			return err
 		}
-		place := Place{Path: f.db.path, Bytes: size}
 		var p opencodePart
+		var why error
 		switch held += len(data); {
 		case data == nil || held > maxParts:
-			place.Why = id + ": " + errTooLong.Error()
-			b.events = append(b.events, r.bad(place, nil))
-			continue
+			data, why = nil, errTooLong
 		case !isObject(data) || strictjson.UnmarshalLenient(data, &p) != nil:
-			place.Why = id + ": " + errNoObject.Error()
-			b.events = append(b.events, r.bad(place, data))
+			why = errNoObject
+		}
+		if why != nil {
+			b.events = append(b.events, r.bad(Place{Path: f.db.path, Bytes: size, Why: id + ": " + why.Error()}, data))
 			continue
 		}
 		b.add(&p, id, data)

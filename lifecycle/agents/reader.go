@@ -30,13 +30,7 @@ type feed interface {
 	Close() error
 }
 
-// A parser turns the records of one file into items. A record that is none of its own is refused
-// with an error.
-type parser interface {
-	record(r *record) ([]Item, error)
-}
-
-// A record is one line of a file, and what its parser may read and change.
+// A record is one of a file, and what may be read and changed when it is turned into items.
 type record struct {
 	text   []byte // one JSON object, compact or not, valid until the next record
 	at     *FilePosition

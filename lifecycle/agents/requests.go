@@ -9,7 +9,7 @@ const maxRequests = 1 << 17
 func (r *Reader) asked(id string) bool {
 	for ; r.looked < r.next-1; r.looked++ {
 		if f := r.history.file(r.at.Files[r.looked].Name); f != nil {
-			r.look(f.path)
+			r.look(*f)
 		}
 	}
 	return r.requests[id]
@@ -17,19 +17,17 @@ func (r *Reader) asked(id string) bool {
 
 // look remembers the requests of a file, with what was written behind the end of the pass. What cannot be read of it
 // is reported where its records are taken.
-func (r *Reader) look(path string) {
-	src, err := openSource(path)
+func (r *Reader) look(f file) {
+	from, err := openLines(f, &FilePosition{Until: whole}, Claude)
 	if err != nil {
 		return
 	}
-	defer src.Close()
-	from, closer := src.content(src.size)
-	defer closer.Close()
+	defer from.Close()
 	if r.requests == nil {
 		r.requests = map[string]bool{}
 	}
-	for all := newLines(from, 0, 0, src.unread(0)); len(r.requests) < maxRequests; {
-		l, err := all.next()
+	for len(r.requests) < maxRequests {
+		l, err := from.lines.next()
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -171,7 +172,10 @@ func (c *claudeEvents) message(r *Reader, e *claudeEvent) {
 func (c *claudeEvents) retry(r *Reader, e *claudeEvent) {
 	c.retries++
 	status := int(count(e.Status))
-	what := statusText(status) + " " + e.Error
+	what := e.Error
+	if status != 0 {
+		what = strconv.Itoa(status) + " " + what
+	}
 	p := c.problem(r, status, e.Error, oneLine("the API answered "+what, maxDetail))
 	r.say(oneLine("retry "+number(e.Attempt)+" of "+number(e.Max)+": "+what, maxDetail))
 	switch {
@@ -204,7 +208,14 @@ func (c *claudeEvents) problem(r *Reader, status int, code, text string) *Proble
 	}
 	switch p.Kind {
 	case Limit:
-		c.limit(r, p, status == 429 || code == "rate_limit")
+		if status == 429 || code == "rate_limit" { // else the words that name it have its end
+			if c.rejected != nil {
+				p.ResetAt = c.rejected.ResetAt
+			}
+			if p.ResetAt.IsZero() {
+				p.ResetAt = resetAt(p.Text, r.now())
+			}
+		}
 	case Login:
 		p.Mend = cmp.Or(c.login(code, text), p.Mend)
 	case Model:
@@ -229,19 +240,6 @@ func kindOf(status int, code string) Kind {
 		return Overload
 	}
 	return kind
-}
-
-// limit completes a limit with its end, where the API named it.
-func (c *claudeEvents) limit(r *Reader, p *Problem, named bool) {
-	if !named {
-		return // the words that name it have its end
-	}
-	if c.rejected != nil {
-		p.ResetAt = c.rejected.ResetAt
-	}
-	if p.ResetAt.IsZero() {
-		p.ResetAt = resetAt(p.Text, r.now())
-	}
 }
 
 // login is the command that mends a login; "" where none does.

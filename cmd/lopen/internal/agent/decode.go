@@ -36,11 +36,3 @@ func detail(input map[string]strictjson.Value) string {
 }
 
 func number(n float64) string { return strconv.FormatInt(count(n), 10) }
-
-// statusText is a status of HTTP, "" for none.
-func statusText(status int) string {
-	if status == 0 {
-		return ""
-	}
-	return strconv.Itoa(status)
-}
