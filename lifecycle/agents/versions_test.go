@@ -230,9 +230,11 @@ func TestPositionsAreSmall(t *testing.T) {
 	path := transcript(t, strings.Replace(user("a", "", "one"), `"a"`, `"`+long+`"`, 1)+strings.Replace(user("b", long, "two"), `"requestId":""`, "", 1))
 	subs := filepath.Join(strings.TrimSuffix(path, ".jsonl"), "subagents")
 	require.NoError(t, os.MkdirAll(subs, 0o700))
-	line := `{"type":"assistant","uuid":"0a1b2c3d-0000-4000-8000-00000000000f","requestId":"req_0123456789012345678901","timestamp":"2026-02-14T09:00:00Z","message":{"role":"assistant","content":"x","usage":{"input_tokens":10}}}` + "\n"
+	line := func(i int) string {
+		return fmt.Sprintf(`{"type":"assistant","uuid":"0a1b2c3d-0000-4000-8000-00000000000f","requestId":"req_%022d","timestamp":"2026-02-14T09:00:00Z","message":{"role":"assistant","content":"x","usage":{"input_tokens":10}}}`+"\n", i)
+	}
 	for i := range many {
-		require.NoError(t, os.WriteFile(filepath.Join(subs, fmt.Sprintf("agent-%08x.jsonl", i)), []byte(line), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(subs, fmt.Sprintf("agent-%08x.jsonl", i)), []byte(line(i)), 0o600))
 	}
 	items, at, _ := read(t, open(t, agents.Claude, path), agents.Position{})
 	require.Len(t, items, many+2)
@@ -240,7 +242,7 @@ func TestPositionsAreSmall(t *testing.T) {
 	data, err := json.Marshal(at)
 	require.NoError(t, err)
 	require.Less(t, len(data), 200*many, "7,000 are below the bound of a session's data")
-	appendTo(t, filepath.Join(subs, "agent-00000000.jsonl"), line)
+	appendTo(t, filepath.Join(subs, "agent-00000000.jsonl"), line(0))
 	items, _, rep := read(t, open(t, agents.Claude, path), at)
 	require.Len(t, items, 1)
 	require.Zero(t, rep.Usage, "a request that goes on counts once")
