@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -180,26 +181,26 @@ func (p *overlay) folder(prefix string, old blob.Hash, paths []string) (h blob.H
 }
 
 // through makes the folder at a path that leads to some of the paths. before is what the entry before
-// has there.
+// has there. What is no folder, now or there, is refused.
 func (p *overlay) through(path string, before *item, paths []string) (*item, error) {
-	if before != nil && before.kind == kindFolder {
-		it := *before
-		var err error
-		it.hash, _, err = p.folder(path+"/", before.hash, paths)
-		return &it, err
-	}
-	h, some, err := p.folder(path+"/", blob.Hash{}, paths)
-	if err != nil || !some {
-		return before, err
-	}
-	if before != nil {
-		return nil, badPath(path, errors.New("the checkpoint before has no folder there: give this path"))
-	}
 	info, err := p.l.s.tree.Lstat(filepath.FromSlash(path))
-	if err != nil {
+	switch gone := errors.Is(err, fs.ErrNotExist); {
+	case err != nil && !gone:
 		return nil, writer.NewError("look at", path, writer.NotCommitted, err)
+	case !gone && !info.IsDir():
+		return nil, badPath(path, errors.New("it is no folder: give this path itself"))
+	case before == nil:
+		h, some, err := p.folder(path+"/", blob.Hash{}, paths)
+		if err != nil || !some {
+			return nil, err
+		}
+		return &item{name: base(path), kind: kindFolder, mode: info.Mode().Perm(), hash: h}, nil
+	case before.kind != kindFolder:
+		return nil, badPath(path, errors.New("the checkpoint before has no folder there: give this path itself"))
 	}
-	return &item{name: base(path), kind: kindFolder, mode: info.Mode().Perm(), hash: h}, nil
+	it := *before
+	it.hash, _, err = p.folder(path+"/", before.hash, paths)
+	return &it, err
 }
 
 // item makes what the snapshot has at one of the paths; nil if there is nothing.
