@@ -18,7 +18,7 @@ func newCheckpointRestore(a *app) *cobra.Command {
 		Short: "Bring single files or folders back to a checkpoint; lopen undo takes it back",
 		Long:  "Bring single files or folders, with what is in them, back to a checkpoint; tasks stay as they are.\nOf failed:TASK it is without a PATH all that was set back when the task had failed." + rewindLong,
 		Args:  cobra.MinimumNArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewind(cmd.Context(), rf, args[0], args[1:]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.rewindTo(cmd.Context(), rf, args[0], args[1:]) },
 	})
 	rf.add(cmd)
 	return cmd

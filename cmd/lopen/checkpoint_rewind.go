@@ -79,13 +79,21 @@ func newCheckpointRewind(a *app) *cobra.Command {
 			case len(args) == 0:
 				return usagef("name the checkpoint: lopen checkpoint list shows them")
 			}
-			return a.rewind(cmd.Context(), rf, args[0], nil)
+			return a.rewindTo(cmd.Context(), rf, args[0], nil)
 		},
 	})
 	rf.add(cmd)
 	rf.addScope(cmd)
 	cmd.Flags().BoolVar(&rf.giveUp, "give-up", false, "without CP: end a rewind that was cut off, leave all files as they are now, and say\nwhich it has changed")
 	return cmd
+}
+
+// rewindTo is rewind to a checkpoint that was named, and not by "".
+func (a *app) rewindTo(ctx context.Context, rf rewindFlags, name string, paths []string) error {
+	if name == "" {
+		return usagef("an empty CP names no checkpoint: lopen checkpoint list shows them")
+	}
+	return a.rewind(ctx, rf, name, paths)
 }
 
 // A rewindCall is one call of `checkpoint rewind`, `checkpoint restore` or `undo`.
