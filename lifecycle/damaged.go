@@ -187,7 +187,7 @@ func (s *Store) Unfinished(module string) (Info, bool, error) {
 		}
 	}
 	for _, a := range moved {
-		if a.ID.Module == module && (best.ID.IsZero() || a.later(best)) && !s.decided(a, infos) {
+		if a.ID.Module == module && (best.ID.IsZero() || a.Later(best)) && !s.decided(a, infos) {
 			best = a
 		}
 	}
@@ -233,8 +233,8 @@ func (s *Store) lags(i Info) bool {
 	return last > i.Seq
 }
 
-// later reports whether i was updated after than. If a time is missing, the newer ID wins.
-func (i Info) later(than Info) bool {
+// Later reports whether i was updated after than. If a time is missing, the newer ID wins.
+func (i Info) Later(than Info) bool {
 	if i.UpdatedAt.IsZero() || than.UpdatedAt.IsZero() {
 		return i.ID.Compare(than.ID) > 0
 	}

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"path"
+	"slices"
 	"strconv"
 
 	"github.com/lopen-dev/lopen/cmd/lopen/internal/loop"
@@ -24,7 +28,8 @@ type before struct {
 	commits  bool
 }
 
-// runsBefore are those of the module's sessions that can be read, the newest first, each read when it is asked for. store may be nil.
+// runsBefore are those of the module's sessions whose settings can be read, the newest first, each read when it is asked for.
+// Of a damaged one that is the part that could be recovered. store may be nil.
 func (r *runCall) runsBefore(store *lifecycle.Store) (iter.Seq[before], error) {
 	var infos []lifecycle.Info
 	if store != nil {
@@ -32,18 +37,29 @@ func (r *runCall) runsBefore(store *lifecycle.Store) (iter.Seq[before], error) {
 		if infos, err = store.List(); err != nil {
 			return nil, err
 		}
+		moved, err := store.Quarantined()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range moved {
+			at := slices.IndexFunc(infos, m.Later)
+			if at < 0 {
+				at = len(infos)
+			}
+			infos = slices.Insert(infos, at, m)
+		}
 	}
 	return func(yield func(before) bool) {
 		read := 0
 		for _, info := range infos {
-			if info.ID.Module != r.module || info.Origin != session.OriginRun || info.Err != nil {
+			if info.ID.Module != r.module || info.Err == nil && info.Origin != session.OriginRun {
 				continue
 			}
 			if read++; read > maxBefore {
 				return
 			}
-			st, _, err := store.Read(info.ID)
-			if err != nil {
+			st := readable(store, info)
+			if st == nil || st.Header().Origin != session.OriginRun {
 				continue // a damaged session is reported where it matters
 			}
 			was := st.Header().Settings
@@ -54,6 +70,23 @@ func (r *runCall) runsBefore(store *lifecycle.Store) (iter.Seq[before], error) {
 			}
 		}
 	}, nil
+}
+
+// readable is the State of a session, of one in quarantine the part that could be recovered; nil if there is none.
+func readable(store *lifecycle.Store, info lifecycle.Info) *session.State {
+	var bad *lifecycle.DamagedError
+	switch {
+	case info.Err == nil:
+		st, _, _ := store.Read(info.ID)
+		return st
+	case !errors.As(info.Err, &bad) || !bad.Moved():
+		return nil
+	}
+	rec, err := store.Recover(context.Background(), path.Base(bad.Where), "", true)
+	if err != nil {
+		return nil
+	}
+	return rec.State()
 }
 
 // remembered puts the settings of the session that is resumed between the flags and the variables, or
@@ -81,15 +114,31 @@ func (r *runCall) remembered(store *lifecycle.Store, old session.Settings) (*set
 	if err != nil || values.Check != "" || r.noCheck {
 		return values, old, err
 	}
-	if check := checkOf(runs, judged); check != "" { // what once judged the module's tasks is not dropped silently
-		if r.checkTyped {
-			return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
-				r.module, plain.Shell(check), r.module)}
-		}
-		was["check"] = check
-		values, err = r.settingsOf(store, was, r.flags)
+	check := checkOf(runs, judged)
+	if check == "" {
+		return values, old, r.checkKnown(runs)
 	}
+	// what once judged the module's tasks is not dropped silently
+	if r.checkTyped {
+		return nil, old, &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("%s was run with the check %s: without one, each task at which the command exits with 0 counts as done\n  if that is what you want: lopen run %s --no-check",
+			r.module, plain.Shell(check), r.module)}
+	}
+	was["check"] = check
+	values, err = r.settingsOf(store, was, r.flags)
 	return values, old, err
+}
+
+// checkKnown returns an error if the run begins afresh in the place of a damaged session that may have had a check.
+func (r *runCall) checkKnown(runs iter.Seq[before]) error {
+	if r.damaged == nil {
+		return nil
+	}
+	for run := range runs {
+		if run.session == r.damaged.ID {
+			return nil
+		}
+	}
+	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("what judged the tasks of %[1]s cannot be read: nothing was run\n  name it: lopen run %[1]s --check COMMAND\n  or begin without a check: lopen run %[1]s --no-check\n", r.module) + r.leftOut()}
 }
 
 func newest(runs iter.Seq[before]) *before {

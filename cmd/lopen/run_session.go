@@ -185,8 +185,13 @@ func (r *runCall) lookAt(err error) error {
 	if r.damaged == nil || err != nil {
 		return err
 	}
-	return &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf("session %s is damaged and was left out: it is in %s/%s\n  make a new session of what can be read: lopen session recover %[1]s",
-		r.damaged.ID, lifecycle.Dir, plain.Line(r.damaged.Where))}
+	return &loop.Exit{Code: loop.ExitUser, Reason: r.leftOut()}
+}
+
+// leftOut says which damaged session a run left out, and what to do about it.
+func (r *runCall) leftOut() string {
+	return fmt.Sprintf("session %s is damaged and was left out: it is in %s/%s\n  make a new session of what can be read: lopen session recover %[1]s",
+		r.damaged.ID, lifecycle.Dir, plain.Line(r.damaged.Where))
 }
 
 // warnSession prints what is wrong with a session that this run does not need, and what to
