@@ -180,10 +180,13 @@ func (r *runCall) offerRecovery(ctx context.Context, store *lifecycle.Store, ui 
 }
 
 // lookAt is how a run ends that ended with err: one that began afresh without a person, because its
-// session is damaged, needs one.
+// session is damaged, needs one, and names the session whatever else it ended with.
 func (r *runCall) lookAt(err error) error {
-	if r.damaged == nil || err != nil {
+	switch {
+	case r.damaged == nil:
 		return err
+	case err != nil:
+		return fmt.Errorf("%w\n%s", err, r.leftOut())
 	}
 	return &loop.Exit{Code: loop.ExitUser, Reason: r.leftOut()}
 }
