@@ -17,6 +17,9 @@ const maxName = 32 << 10
 // names the line.
 var ErrUnusable = errors.New("no command can be given it")
 
+// ErrUTF16 is an [ErrUnusable] of a plan of which nothing is lost.
+var ErrUTF16 = fmt.Errorf("the file is UTF-16: %w", ErrUnusable)
+
 // Usable says why a plan cannot be worked through: it is UTF-16, or has a NUL byte, which no
 // environment takes, a text of more than maxName bytes, or a block that is not read to
 // its end.
@@ -37,7 +40,7 @@ func (p *Plan) Usable() error {
 
 func withoutNUL(src []byte) error {
 	if documents.IsUTF16(src) {
-		return fmt.Errorf("line 1: the file is UTF-16: %w: save it as UTF-8", ErrUnusable)
+		return fmt.Errorf("line 1: %w: save it as UTF-8", ErrUTF16)
 	}
 	if i := bytes.IndexByte(src, 0); i >= 0 {
 		return fmt.Errorf("line %d: a NUL byte: %w: take it out", bytes.Count(src[:i], []byte{'\n'})+1, ErrUnusable)

@@ -90,7 +90,6 @@ type place struct {
 	counts          bool // they are criteria
 	whole           bool // because of a heading: no paragraph ends that
 	named           bool // what does not count is named
-	boxes           bool // of the list items beside them only checkboxes count
 }
 
 func (r *criteriaReader) leave(line int, text string) {

@@ -93,7 +93,24 @@ func TestCriteria(t *testing.T) {
 		},
 		"boxes": {
 			ac + "- [x] a\n  - [ ] b\n- c\n- group\n  more\n  - [x] d\n    - [x] e\n1. [ ] f\n\n### Below\n- g\n\n-\n",
-			[]string{"2 a done", "3 < b", "5 group done [more]", "7 < d done", "8 < e done", "9 f", "12 g @Below", "4: it has no checkbox, and others of its section have one", "14: it has no text"},
+			[]string{"2 a done", "3 < b", "4 c", "5 group done [more]", "7 < d done", "8 < e done", "9 f", "12 g @Below", "14: it has no text"},
+		},
+		"in the middle of a paragraph or item": {
+			"As a user\n**Acceptance Criteria:**\n- a\n\n- [ ] **US-2** Log out\n  **Acceptance criteria:**\n  - b\n",
+			[]string{"3 a", "7 b", "5: " + prose},
+		},
+		"a word more": {
+			"**Acceptance Criteria** _(mandatory)_\n- a\n\n## B\n**Acceptance criteria** for login\n- b\n\n## C\nAcceptance scenarios\n\n- c\n\n## Acceptance & Test Criteria\n- d\n## Criteria for acceptance\n- e\n## Not acceptance criteria\n- no\n## AcceptanceCriteria\n<b>Acceptance Criteria</b>\n- f\n",
+			[]string{"2 a", "6 b @B", "11 c @C", "14 d", "16 e", "21 f"},
+		},
+		"what comes behind them": {
+			"**US-1**\n\n**Acceptance Criteria:**\n- a\n\n**Files to modify:**\n- no\n\n**US-2: Log out** as a user\n\n**Acceptance Criteria:**\n- b\n- Out of scope:\n  - no\n- [ ]\n- [ ] ~~no~~\n",
+			[]string{"4 a", "12 b", "13: \"Out of scope:\" and what is in it are no criteria", "15: it has no text", "16: it is struck out"},
+		},
+		"codes of letters": {ac + "### AC-US7-01: a\n\n**Priority**: P1\n\n### AC-LOGIN-01\n- b\n", []string{"2 AC-US7-01: a [**Priority**: P1]", "6 AC-LOGIN-01 [- b]"}},
+		"tables that call a column or a row so": {
+			"| Story | Role | Acceptance Criteria |\n|-|-|-|\n| US-1 | admin | a |\n| US-2 | user | |\n\n| Field | Value |\n|-|-|\n| Priority | high |\n| Acceptance criteria | b |\n",
+			[]string{"3 US-1: a [Role: admin]", "9 b", "4: it has no text"},
 		},
 		"quotes and HTML": {
 			"## A\n> **Acceptance Criteria**\n> - a\n>   > b\n\n<details><summary>Acceptance Criteria</summary>\n\n- c\n\n</details>\n\n<!-- comment -->\n\n<ul><li>d</li></ul>\n\n- ```gherkin\n  Scenario: e\n  ```\n- ![](f)\n",

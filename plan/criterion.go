@@ -15,7 +15,9 @@ var (
 		`summary|rationale|definition-of|success-criteri|tasks?$|implementation-tasks|risks?|test-plan|changelog|revision-history)`)
 	bold     = pattern(`^(?:\*{1,3}|_{1,3})([^*_]+?)(?:\*{1,3}|_{1,3})[ \t]*(.*)$`)
 	plainly  = pattern(`(?i)^((?:user )?acceptance (?:criteria|criterion|scenarios?)(?: for [^:.]{1,60})?(?: *\([^)]*\))?):[ \t]*(.*)$`)
-	brackets = pattern(`^\([^)]*\)`)
+	brackets = pattern(`^[*_]*\([^)]*\)[*_]*|^for [^:]{1,60}`)
+	called   = pattern(`^acceptance-(?:criteri(?:a|on)|scenarios?)(?:-given-when-then)?$`)
+	another  = pattern(`(?i)^(?:\*\*|__)[*_]*(?:ac[-_ \d]|acceptance|scenario|criterion|example|given|when|then|and|but)`)
 	tags     = pattern(`(?s)<!--.*?-->|<[^>]*>`)
 )
 
@@ -26,74 +28,102 @@ func isOther(text string) bool {
 // labelled returns what a paragraph or list item is called by its begin, in bold or with a colon, and what it says
 // behind that. It returns "" where it is called nothing.
 func labelled(raw string) (name, rest string) {
+	raw = strings.TrimSpace(tags().ReplaceAllString(raw, ""))
 	if m := plainly().FindStringSubmatch(raw); m != nil {
 		return m[1], m[2]
 	}
 	bare := strings.Trim(raw, "*_: \t")
 	if m := bold().FindStringSubmatch(raw); m != nil {
-		rest = strings.TrimSpace(brackets().ReplaceAllString(m[2], ""))
+		if rest = m[2]; markdown.HasCriteria(m[1]) {
+			rest = strings.TrimSpace(brackets().ReplaceAllString(rest, ""))
+		}
 		after, colon := strings.CutPrefix(rest, ":")
 		if colon || rest == "" || strings.HasSuffix(strings.TrimSpace(m[1]), ":") {
 			return strings.Trim(m[1], ": "), strings.TrimSpace(after)
 		}
-	} else if short := len(raw) <= 100 && strings.HasSuffix(strings.TrimRight(raw, "*_ \t"), ":"); short || markdown.Slug(bare) == "acceptance-criteria" {
+	} else if short := len(raw) <= 100 && strings.HasSuffix(strings.TrimRight(raw, "*_ \t"), ":"); short || called().MatchString(markdown.Slug(bare)) {
 		return bare, ""
 	}
 	return "", ""
 }
 
-// label says whether a block calls what follows acceptance criteria, and returns what it says behind that.
-func label(b *markdown.Block) (rest string, ok bool) {
-	switch {
-	case b.Box >= 0:
-	case b.Kind == markdown.KindHTML:
-		text := textOf(b)
-		return "", len(text) <= 100 && markdown.HasCriteria(text)
-	case b.Kind == markdown.KindHeading:
-		return "", markdown.HasCriteria(b.Raw)
-	case b.Kind == markdown.KindParagraph || b.Kind == markdown.KindItem:
-		name, rest := labelled(b.Raw)
-		return rest, markdown.HasCriteria(name)
+// label says whether a block calls what follows acceptance criteria. It returns the line of it that does, from 0, and what
+// that says behind the name.
+func label(b *markdown.Block) (at int, rest string, ok bool) {
+	switch b.Kind {
+	case markdown.KindHTML:
+		text, _, _ := strings.Cut(textOf(b), "\n")
+		return 0, "", len(text) <= 100 && markdown.HasCriteria(text)
+	case markdown.KindHeading:
+		return 0, "", markdown.HasCriteria(b.Raw)
+	case markdown.KindParagraph, markdown.KindItem:
+		for i, line := range b.Lines {
+			if name, rest := labelled(line); (i > 0 || b.Box < 0) && markdown.HasCriteria(name) {
+				return i, rest, true
+			}
+		}
 	}
-	return "", false
+	return 0, "", false
 }
 
 // textOf is what is to be read of a block of HTML.
 func textOf(b *markdown.Block) string {
-	return strings.TrimSpace(tags().ReplaceAllString(strings.Join(b.Lines, "\n"), ""))
+	return strings.TrimSpace(tags().ReplaceAllString(strings.Join(b.Lines, "\n"), "\n"))
 }
 
 // calls says whether a block, or one in it, calls something acceptance criteria.
 func calls(b markdown.Block) bool {
-	_, ok := label(&b)
-	return ok || b.Kind == markdown.KindHead && slices.ContainsFunc(cells(b.Raw), markdown.HasCriteria) || slices.ContainsFunc(b.Blocks, calls)
+	_, _, ok := label(&b)
+	return ok || isField(&b) || b.Kind == markdown.KindHead && slices.ContainsFunc(cells(b.Raw), markdown.HasCriteria) || slices.ContainsFunc(b.Blocks, calls)
 }
 
 func hasBox(b markdown.Block) bool { return b.Box >= 0 || slices.ContainsFunc(b.Blocks, hasBox) }
 
-// ends says whether a paragraph begins something else than criteria.
-func ends(b *markdown.Block) bool {
+// isField says whether a row of a table is a field called acceptance criteria, with what they are.
+func isField(b *markdown.Block) bool {
+	if b.Kind != markdown.KindRow {
+		return false
+	}
+	all := cells(b.Raw)
+	return len(all) > 1 && markdown.IsCriteria(all[0])
+}
+
+// beginsOther says whether a block is called something else than criteria.
+func beginsOther(b *markdown.Block) bool {
 	name, _ := labelled(b.Raw)
-	return b.Kind == markdown.KindParagraph && isOther(name)
+	return isOther(name)
+}
+
+// ends says whether a paragraph begins something else than criteria: where a paragraph began them, any other in bold does.
+func ends(b *markdown.Block, p place) bool {
+	return b.Kind == markdown.KindParagraph && (beginsOther(b) || !p.whole && bold().MatchString(b.Raw) && !another().MatchString(b.Raw))
 }
 
 // blocks reads blocks that stand beside each other.
 func (r *criteriaReader) blocks(all []markdown.Block, p place) {
-	p.boxes = slices.ContainsFunc(all, hasBox)
 	before := p
 	for i := 0; i < len(all); {
 		b := &all[i]
-		rest, named := label(b)
+		at, rest, named := label(b)
 		switch {
 		case named:
+			if at > 0 && (p.counts || p.named) {
+				r.leave(b.Line, prose)
+			}
 			p.counts = true
 			if i++; rest != "" {
-				r.said(b, rest, all[i:], p)
+				r.said(b, at, rest, all[i:], p)
 			}
-			if r.blocks(r.rest(b), p); b.Kind == markdown.KindItem {
+			if r.blocks(r.rest(b, at), p); b.Kind == markdown.KindItem {
 				p = before
 			}
-		case p.counts && (ends(b) || b.Kind == markdown.KindBreak && !p.whole):
+			if b.Kind == markdown.KindHTML && strings.Contains(textOf(b), "\n") {
+				r.leave(b.Line, html)
+			}
+		case !p.counts && isField(b):
+			r.add(b, cells(b.Raw)[1], "", b.End, p, ofScenario)
+			i++
+		case p.counts && (ends(b, p) || b.Kind == markdown.KindBreak && !p.whole):
 			p.counts = r.passes(b, p)
 			i++
 		case b.Kind == markdown.KindHead && (p.counts || calls(*b)):
@@ -108,26 +138,26 @@ func (r *criteriaReader) blocks(all []markdown.Block, p place) {
 }
 
 // said reads what is said behind the name of criteria in the same line: it is one, unless others follow.
-func (r *criteriaReader) said(b *markdown.Block, rest string, next []markdown.Block, p place) {
-	follow := len(b.Lines) > 1 || len(b.Blocks) > 0
+func (r *criteriaReader) said(b *markdown.Block, at int, rest string, next []markdown.Block, p place) {
+	follow := len(b.Lines) > at+1 || len(b.Blocks) > 0
 	if b.Kind != markdown.KindItem && len(next) > 0 {
-		_, another := label(&next[0])
-		follow = follow || !another && !ends(&next[0]) && next[0].Kind != markdown.KindBreak
+		_, _, named := label(&next[0])
+		follow = follow || !named && !ends(&next[0], p) && next[0].Kind != markdown.KindBreak
 	}
 	if follow {
-		r.leave(b.Line, prose)
+		r.leave(b.Line+at, prose)
 		return
 	}
 	r.add(b, rest, "", b.End, p, ofBlock)
 }
 
-// rest returns what an item or paragraph has behind its first line.
-func (r *criteriaReader) rest(b *markdown.Block) []markdown.Block {
-	if len(b.Lines) < 2 || b.Kind == markdown.KindHTML {
+// rest returns what an item or paragraph has behind one of its lines, from 0.
+func (r *criteriaReader) rest(b *markdown.Block, at int) []markdown.Block {
+	if len(b.Lines) < at+2 || b.Kind == markdown.KindHTML {
 		return b.Blocks
 	}
 	next := *b
-	next.Kind, next.Blocks, next.Lines, next.Raw, next.Line = markdown.KindParagraph, nil, b.Lines[1:], b.Lines[1], b.Line+1
+	next.Kind, next.Blocks, next.Lines, next.Raw, next.Line = markdown.KindParagraph, nil, b.Lines[at+1:], b.Lines[at+1], b.Line+at+1
 	next.Start = r.at(next.Line)
 	return append([]markdown.Block{next}, b.Blocks...)
 }
@@ -160,7 +190,10 @@ func (r *criteriaReader) aside(b *markdown.Block, p place) {
 	}
 }
 
-const prose = "it is prose, no list item, row of a table or scenario"
+const (
+	prose = "it is prose, no list item, row of a table or scenario"
+	html  = "it is HTML, no list item, row of a table or scenario"
+)
 
 // counting reads the first of blocks that count, and returns how many it read.
 func (r *criteriaReader) counting(all []markdown.Block, p place) int {
@@ -174,7 +207,7 @@ func (r *criteriaReader) counting(all []markdown.Block, p place) int {
 		r.blocks(b.Blocks, p)
 	case markdown.KindHTML:
 		if textOf(b) != "" {
-			r.leave(b.Line, "it is HTML, no list item, row of a table or scenario")
+			r.leave(b.Line, html)
 		}
 	}
 	return 1

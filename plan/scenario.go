@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 var (
 	// numbered is how a text begins that is one criterion.
-	numbered = pattern(`^[*_]*(?:AC[-_ ]?\d+(?:[.-]\d+)*[a-z]?(?:\W|$)|[A-Z]{1,6}[-_]?\d+(?:[.-]\d+)*[a-z]?(?:[:.)]|[ \t]+[-–—:])|` +
+	numbered = pattern(`^[*_]*(?:AC(?:[-_][A-Z0-9]+)*[-_ ]?\d+(?:[.-]\d+)*[a-z]?(?:\W|$)|[A-Z]{1,6}[-_]?\d+(?:[.-]\d+)*[a-z]?(?:[:.)]|[ \t]+[-–—:])|` +
 		`(?i:scenario(?: outline| template)?|(?:acceptance )?criterion|example)(?:[ \t]+[\w.-]{1,8})?[ \t]*(?:[:–—]|-[ \t]|$)|` +
 		`[☐☑✅✔■□]|\(?\d{1,3}(?:\.\d{1,3})*[.)][ \t]|\d{1,3}(?:\.\d{1,3})+[ \t]|\([a-z]\)[ \t])|^(?:\*\*|__)[^*_]*\d[^*_]*(?:\*\*|__)`)
 	step  = pattern(`(?i)^[*_]*(?:given|when|then|and|but)\b`)
@@ -28,14 +29,14 @@ func (r *criteriaReader) item(all []markdown.Block, p place) int {
 	switch {
 	case b.Box < 0 && calls(*b):
 		r.aside(b, place{heading: p.heading, parent: p.parent, named: true})
-	case b.Box < 0 && p.boxes && !hasBox(*b):
-		r.leave(b.Line, "it has no checkbox, and others of its section have one")
 	case b.Box < 0 && b.Raw == "" && len(b.Blocks) > 0:
 		r.blocks(b.Blocks, p)
-	case b.Box < 0 && b.Text == "":
+	case b.Text == "":
 		r.leave(b.Line, "it has no text")
-	case p.boxes:
-		r.tree(b, p)
+	case len(b.Raw) > 4 && strings.HasPrefix(b.Raw, "~~") && strings.HasSuffix(b.Raw, "~~"):
+		r.leave(b.Line, "it is struck out")
+	case b.Box < 0 && len(b.Blocks) > 0 && beginsOther(b):
+		r.leave(b.Line, fmt.Sprintf("%q and what is in it are no criteria", b.Text))
 	default:
 		n := scenario(all)
 		if n == 0 {
@@ -51,7 +52,7 @@ func (r *criteriaReader) item(all []markdown.Block, p place) int {
 // scenario returns how many items from the first on are the steps of one scenario, 0 if it begins none.
 func scenario(all []markdown.Block) int {
 	n, begun, ended := 0, 0, false
-	for ; n < len(all) && all[n].Kind == markdown.KindItem && step().MatchString(all[n].Raw); n++ {
+	for ; n < len(all) && all[n].Kind == markdown.KindItem && all[n].Box < 0 && step().MatchString(all[n].Raw); n++ {
 		if given().MatchString(all[n].Raw) {
 			if begun++; begun > 2 || ended { // Given and When
 				break
@@ -216,13 +217,13 @@ func cells(row string) (all []string) {
 	return all
 }
 
-// table reads the rows of a table whose header is the first block, and returns how many blocks it read. A short first cell and
-// the next one, or all that are Given, When and Then, are the text of a row.
+// table reads the rows of a table whose header is the first block, and returns how many blocks it read. The text of a row is a short
+// first cell and the one that the table calls criteria, or else the next one; or all that are Given, When and Then.
 func (r *criteriaReader) table(all []markdown.Block, p place) int {
 	n := 1
 	for heads := cells(all[0].Raw); n < len(all) && all[n].Kind == markdown.KindRow; n++ {
 		var text, steps, more []string
-		b := all[n]
+		b, named, has := all[n], slices.IndexFunc(heads, markdown.HasCriteria), false
 		for i, cell := range cells(b.Raw) {
 			head := ""
 			if i < len(heads) {
@@ -234,14 +235,17 @@ func (r *criteriaReader) table(all []markdown.Block, p place) int {
 				b.Checked = box[1] != " "
 			case column().MatchString(head):
 				steps = append(steps, head+" "+cell)
-			case len(text) == 0, len(text) == 1 && short().MatchString(text[0]):
-				text = append(text, cell)
+			case i == named, i == 0 && short().MatchString(cell), named < 0 && (len(text) == 0 || len(text) == 1 && short().MatchString(text[0])):
+				text, has = append(text, cell), has || i == named || named < 0
 			default:
 				more = append(more, strings.Trim(head+": "+cell, ": "))
 			}
 		}
 		if len(steps) > 0 {
-			text = append(text, strings.Join(steps, " "))
+			text, has = append(text, strings.Join(steps, " ")), true
+		}
+		if !has {
+			text = nil
 		}
 		r.add(&b, strings.Join(text, ": "), strings.Join(more, "\n"), b.End, p, ofScenario)
 	}

@@ -21,8 +21,10 @@ func lostPlan(store *lifecycle.Store, module string) (why string, st *session.St
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		why = "it is gone"
-	case err != nil:
+	case errors.Is(err, plan.ErrUnusable) && !errors.Is(err, plan.ErrUTF16):
 		why = err.Error()
+	case err != nil: // nothing of it is lost
+		return "", nil
 	case len(p.Tasks()) == 0:
 		why = "it has no task"
 	default:
@@ -54,6 +56,9 @@ func lostPlans(store *lifecycle.Store) (all []repair.Check) {
 		return []repair.Check{{Name: "plans", Found: err.Error(), Problem: true}}
 	}
 	for _, module := range modules {
+		if _, err := store.Plan(module); errors.Is(err, plan.ErrUTF16) {
+			all = append(all, repair.Check{Name: "plan", Found: err.Error(), Problem: true})
+		}
 		if why, st := lostPlan(store, module); why != "" {
 			all = append(all, repair.Check{Name: "plan", Found: fmt.Sprintf("%s: %s, and session %s remembers %s", lifecycle.PlanPath(module), why, st.ID(), plain.Some(st.Progress().Total, "task")),
 				Problem: true, Mend: fmt.Sprintf("lopen plan create %s --remembered", module)})

@@ -110,7 +110,7 @@ func TestFromCriteria(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, src, want string }{
 		{"boxes", "# Spec\n- [ ] not one\n## Acceptance Criteria\n\ntext\n- [ ] a\n  - [x] b\n- [x] c\n- plain\n## Other\n- [ ] no\n",
-			"# Plan: m\n\n- [ ] a\n  - [x] b\n- [x] c\n"},
+			"# Plan: m\n\n- [ ] a\n  - [x] b\n- [x] c\n- [ ] plain\n"},
 		{"plain items", "# Spec\n## 4. Acceptance criteria\n1. a\n   - given\n   - then\n2. b\n", "# Plan: m\n\n- [ ] a\n  - given\n  - then\n- [ ] b\n"},
 		{"components", "# Spec\n## A\n### Acceptance Criteria\n- [ ] a\n## B\n### Acceptance Criteria\n- b\n## C\n- [ ] no\n",
 			"# Plan: m\n\n## A\n\n- [ ] a\n\n## B\n\n- [ ] b\n"},

@@ -32,8 +32,8 @@ func Slug(text string) string {
 }
 
 var (
-	criteria = pattern(`(?:^|-)acceptance-(?:criteri(?:a|on)|scenarios?)(?:-|$)`)
-	verbs    = pattern(`(?:^|-)(?:verify|validate|check|confirm|meet|review|test|write|define|update|run)-(?:all-|the-)*acceptance-`)
+	criteria = pattern(`(?:^|-)(?:acceptance-(?:(?:\w+-){0,2}criteri(?:a|on)|scenarios?)|acceptancecriteria|criteri(?:a|on)-(?:for|of)-acceptance)(?:-|$)`)
+	verbs    = pattern(`(?:^|-)(?:verify|validate|check|confirm|meet|review|test|write|define|update|run|not|non|no|about)-(?:all-|the-)*acceptance-`)
 )
 
 // IsCriteria says whether a heading is called acceptance criteria or scenarios, whatever else it says behind that.
