@@ -107,18 +107,10 @@ func (r *criteriaReader) blocks(all []markdown.Block, p place) {
 		at, rest, named := label(b)
 		switch {
 		case named:
-			if at > 0 && (p.counts || p.named) {
-				r.leave(b.Line, prose)
-			}
-			p.counts = true
-			if i++; rest != "" {
-				r.said(b, at, rest, all[i:], p)
-			}
-			if r.blocks(r.rest(b, at), p); b.Kind == markdown.KindItem {
+			i++
+			r.named(b, at, rest, all[i:], p)
+			if p.counts = true; b.Kind == markdown.KindItem {
 				p = before
-			}
-			if b.Kind == markdown.KindHTML && strings.Contains(textOf(b), "\n") {
-				r.leave(b.Line, html)
 			}
 		case !p.counts && isField(b):
 			r.add(b, cells(b.Raw)[1], "", b.End, p, ofScenario)
@@ -134,6 +126,21 @@ func (r *criteriaReader) blocks(all []markdown.Block, p place) {
 		default:
 			i += r.counting(all[i:], p)
 		}
+	}
+}
+
+// named reads a block of which a line calls what follows criteria. next are the blocks behind it.
+func (r *criteriaReader) named(b *markdown.Block, at int, rest string, next []markdown.Block, p place) {
+	if at > 0 && (p.counts || p.named) {
+		r.leave(b.Line, prose)
+	}
+	p.counts = true
+	if rest != "" {
+		r.said(b, at, rest, next, p)
+	}
+	r.blocks(r.rest(b, at), p)
+	if b.Kind == markdown.KindHTML && strings.Contains(textOf(b), "\n") {
+		r.leave(b.Line, html)
 	}
 }
 

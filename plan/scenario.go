@@ -217,40 +217,51 @@ func cells(row string) (all []string) {
 	return all
 }
 
-// table reads the rows of a table whose header is the first block, and returns how many blocks it read. The text of a row is a short
-// first cell and the one that the table calls criteria, or else the next one; or all that are Given, When and Then.
+// table reads the rows of a table whose header is the first block, and returns how many blocks it read.
 func (r *criteriaReader) table(all []markdown.Block, p place) int {
 	n := 1
 	for heads := cells(all[0].Raw); n < len(all) && all[n].Kind == markdown.KindRow; n++ {
-		var text, steps, more []string
-		b, named, has := all[n], slices.IndexFunc(heads, markdown.HasCriteria), false
-		for i, cell := range cells(b.Raw) {
-			head := ""
-			if i < len(heads) {
-				head = heads[i]
-			}
-			switch box := boxCell().FindStringSubmatch(cell); {
-			case cell == "":
-			case box != nil:
-				b.Checked = box[1] != " "
-			case column().MatchString(head):
-				steps = append(steps, head+" "+cell)
-			case i == named, i == 0 && short().MatchString(cell), named < 0 && (len(text) == 0 || len(text) == 1 && short().MatchString(text[0])):
-				text, has = append(text, cell), has || i == named || named < 0
-			default:
-				more = append(more, strings.Trim(head+": "+cell, ": "))
-			}
-		}
-		if len(steps) > 0 {
-			text, has = append(text, strings.Join(steps, " ")), true
-		}
-		if !has {
-			text = nil
-		}
-		r.add(&b, strings.Join(text, ": "), strings.Join(more, "\n"), b.End, p, ofScenario)
+		r.row(all[n], heads, p)
 	}
 	if n == 1 {
 		r.leave(all[0].Line, "it is a table without rows")
 	}
 	return n
+}
+
+// tells says whether a cell is what a row says: the one of the column that is named, or else the first one, and the one
+// behind it where that is short.
+func tells(i, named int, before []string) bool {
+	return i == named || named < 0 && (len(before) == 0 || len(before) == 1 && short().MatchString(before[0]))
+}
+
+// row adds the criterion of a row. Its text is a short first cell and the one that the table calls criteria, or else the
+// next one; or all that are Given, When and Then.
+func (r *criteriaReader) row(b markdown.Block, heads []string, p place) {
+	var text, steps, more []string
+	named, has := slices.IndexFunc(heads, markdown.HasCriteria), false
+	for i, cell := range cells(b.Raw) {
+		head := ""
+		if i < len(heads) {
+			head = heads[i]
+		}
+		is := tells(i, named, text)
+		switch box := boxCell().FindStringSubmatch(cell); {
+		case cell == "":
+		case box != nil:
+			b.Checked = box[1] != " "
+		case column().MatchString(head):
+			steps = append(steps, head+" "+cell)
+		case is || i == 0 && short().MatchString(cell):
+			text, has = append(text, cell), has || is
+		default:
+			more = append(more, strings.Trim(head+": "+cell, ": "))
+		}
+	}
+	if len(steps) > 0 {
+		text = append(text, strings.Join(steps, " "))
+	} else if !has {
+		text = nil // what it is of is no criterion
+	}
+	r.add(&b, strings.Join(text, ": "), strings.Join(more, "\n"), b.End, p, ofScenario)
 }
