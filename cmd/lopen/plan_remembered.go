@@ -44,9 +44,18 @@ func remembered(store *lifecycle.Store, module string) string {
 	}
 	why, st := lostPlan(store, module)
 	if why == "" {
-		return ""
+		return damagedSession(store, module)
 	}
 	return fmt.Sprintf("\n  session %s remembers %s of it; to have it back: lopen plan create %s --remembered", st.ID(), plain.Some(st.Progress().Total, "task"), module)
+}
+
+// damagedSession is the line of an error of a plan whose module's session is damaged; "" if it is not.
+func damagedSession(store *lifecycle.Store, module string) string {
+	info, _, _ := store.Unfinished(module)
+	if !errors.Is(info.Err, lifecycle.ErrCorrupt) || errors.Is(info.Err, lifecycle.ErrEdited) {
+		return ""
+	}
+	return fmt.Sprintf("\n  session %s is damaged; to have its tasks back: lopen session recover %[1]s, then lopen plan create %s --remembered", info.ID, module)
 }
 
 // lostPlans are the plans that are lost or damaged, for doctor.
@@ -78,7 +87,7 @@ func (a *app) rememberedPlan(module string) error {
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
 		why, st := lostPlan(store, module)
 		if why == "" {
-			return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("the plan %s has tasks, or no session of %s remembers any: nothing was written", lifecycle.PlanPath(module), module)}
+			return &loop.Exit{Code: loop.ExitFailed, Reason: fmt.Sprintf("the plan %s has tasks, or no session of %s remembers any: nothing was written%s", lifecycle.PlanPath(module), module, damagedSession(store, module))}
 		}
 		to, err := store.SetPlanAside(module, why)
 		switch {

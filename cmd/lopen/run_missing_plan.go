@@ -26,7 +26,10 @@ func (r *runCall) findPlan(project string, store *lifecycle.Store, docs fs.FS, s
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, r.missingPlan(project, spec, store)
 	}
-	if err == nil && len(p.Tasks()) == 0 {
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, remembered(store, r.module))
+	}
+	if len(p.Tasks()) == 0 {
 		err = &loop.Exit{Code: loop.ExitUser, Reason: fmt.Sprintf(
 			"the plan %s has no task: write some as list items like \"- [ ] do this\" and run again%s", lifecycle.PlanPath(r.module), remembered(store, r.module))}
 	}
