@@ -33,7 +33,8 @@ func newCheckpointCreate(a *app) *cobra.Command {
 		Use:   "create [PATH...]",
 		Short: "Keep the project's files, or the named ones, as they are",
 		Long: `Keep the project's files as they are. With PATHs, files or folders: keep these; all others
-are in the checkpoint as in the one before, and a rewind to it touches what is named alone.`,
+are in the checkpoint as in the one before, and a rewind to it touches what is named alone,
+and no tasks.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			made := func(store *lifecycle.Store, e *checkpoint.Entry) error {
 				row := (&chain{}).row(e)

@@ -39,7 +39,7 @@ func (rf *rewindFlags) addHow(cmd *cobra.Command) {
 }
 
 func (rf *rewindFlags) addScope(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&rf.scope, "scope", "", "`files|state|both` (default both; of an agent's own session files)")
+	cmd.Flags().StringVar(&rf.scope, "scope", "", "`files|state|both` (default both; files of an agent's own session, of a checkpoint\nof PATHs, and of one from before any session)")
 }
 
 func (rf *rewindFlags) options() (rewind.Options, error) {
@@ -201,6 +201,10 @@ func (r *rewindCall) find(store *lifecycle.Store, id session.ID, cps *chain) err
 		return err
 	}
 	r.to = e.ID
+	if r.scope == "" && e.FilesAlone() {
+		fmt.Fprintf(r.stderr, "checkpoint %s has no tasks to go back to: its files alone are brought back\n", numbered(e))
+		r.options.State = false
+	}
 	named := *e
 	if cps.origin[e.ID] != nil { // its number is one of another chain
 		named.Number = 0
@@ -273,7 +277,7 @@ func (r *rewindCall) do(ctx context.Context, sess *lifecycle.Session) (done rewi
 // undo goes back to stays.
 func (r *rewindCall) failed(err error) error {
 	if r.name != "" || !errors.Is(err, checkpoint.ErrNotFound) {
-		return err
+		return usageIf(err, lifecycle.ErrInvalid)
 	}
 	return &goneError{"undo: the data of the checkpoint that it goes back to is gone or damaged: " + doctorHint, lifecycle.ErrCorrupt}
 }

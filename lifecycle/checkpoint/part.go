@@ -80,6 +80,10 @@ func (e *Entry) Among(paths []string) ([]string, error) {
 	return among, nil
 }
 
+// FilesAlone reports whether a rewind to the entry brings no tasks back: it is one of a list, or was
+// made before there was a session.
+func (e *Entry) FilesAlone() bool { return e.Only != nil || e.Session == "" }
+
 // lookAt makes the sighting of an entry with a list: its tree is that of prev, except for the paths in
 // the list. base and known are as for look, and stay so: nothing is known of the other paths.
 func (l *looker) lookAt(ctx context.Context, e, prev *Entry, base *files.Snapshot, known *Tree) (*sighting, error) {

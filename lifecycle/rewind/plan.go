@@ -205,6 +205,10 @@ func (p *Planner) tolerates(r *session.Rewinding) bool {
 // stateBefore returns the State that a rewind ends with, except for the plan's boxes. It is made
 // from the State of the session that made the checkpoint, which must be on this session's line.
 func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) {
+	if target.FilesAlone() {
+		return nil, &writer.Error{Op: "tasks of checkpoint", Path: target.ID.Short(), Class: writer.ClassInvalid,
+			Err: errors.New("it is one of a list, or from before any session, and has none to go back to: bring back the files alone, with --scope files")}
+	}
 	made, err := session.ParseID(target.Session)
 	if err != nil {
 		return nil, err
