@@ -202,6 +202,20 @@ func (p *Planner) tolerates(r *session.Rewinding) bool {
 	return r.Force || p.Permitted || r.Task != ""
 }
 
+// recordOf returns the record of a session that has the State of a checkpoint: that of the rewind's end, for one behind a rewind.
+func (p *Planner) recordOf(made session.ID, target *checkpoint.Entry) (seq uint64, err error) {
+	if seq = target.Seq; target.Reason != checkpoint.AfterRewind {
+		return seq, nil
+	}
+	err = p.Sessions.Log(made, seq, func(r record.Record) error {
+		if EndsAt(r, target) {
+			seq = r.Seq
+		}
+		return nil
+	})
+	return seq, err
+}
+
 // stateBefore returns the State that a rewind ends with, except for the plan's boxes. It is made
 // from the State of the session that made the checkpoint, which must be on this session's line.
 func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) {
@@ -234,17 +248,9 @@ func (p *Planner) stateBefore(target *checkpoint.Entry) (*session.State, error) 
 	if incarnation != target.Incarnation {
 		return nil, filesAlone(target, "whose folder was removed since and made again")
 	}
-	seq := target.Seq
-	if target.Reason == checkpoint.AfterRewind { // its State is in the record of the rewind's end
-		err := p.Sessions.Log(made, seq, func(r record.Record) error {
-			if EndsAt(r, target) {
-				seq = r.Seq
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+	seq, err := p.recordOf(made, target)
+	if err != nil {
+		return nil, err
 	}
 	earlier, err := p.Sessions.ReadAt(made, seq)
 	if err != nil {
