@@ -222,7 +222,10 @@ func TestEndAnswersFirst(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
 	s := serve(t, source{log: func(ctx context.Context, _ SessionLog) (Answer, error) {
-		<-asked // stdin is closed by then
+		select {
+		case <-asked: // stdin is closed by then
+		case <-ctx.Done():
+		}
 		return Answer{Text: "late", Data: map[string]any{}}, ctx.Err()
 	}})
 	s.start()
