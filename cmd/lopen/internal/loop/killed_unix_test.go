@@ -69,6 +69,25 @@ func bed(t *testing.T, command, check string) (Config, *lifecycle.Session, *line
 		}}, sess, ui
 }
 
+// cut is bed behind a run that did the first task, and was killed when the second one had begun. header is what
+// that left in the header as well.
+func cut(t *testing.T, header func(*session.Header)) (Config, *lifecycle.Session, *lines) {
+	t.Helper()
+	cfg, sess, ui := bed(t, "exit 0", "")
+	cfg.MaxIterations = 1
+	var exit *Exit
+	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
+	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error {
+		e.Header().ActiveTask, e.Header().Status = "two", session.StatusActive
+		header(e.Header())
+		two, _ := e.Task("two")
+		two.State = session.TaskInProgress
+		e.Put(two)
+		return nil
+	}))
+	return cfg, sess, ui
+}
+
 // ended is a session whose last command ended while no run watched it.
 type ended struct {
 	*lifecycle.Session
@@ -97,17 +116,7 @@ func TestCutTaskIsJudgedByHowItsCommandEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, sess, ui := bed(t, "exit 0", "")
-			cfg.MaxIterations = 1
-			var exit *Exit
-			require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-			require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
-				e.Header().ActiveTask, e.Header().Status = "two", session.StatusActive
-				two, _ := e.Task("two")
-				two.State = session.TaskInProgress
-				e.Put(two)
-				return nil
-			}))
+			cfg, sess, ui := cut(t, func(*session.Header) {})
 			c.session.Session = sess
 			cfg.Session, cfg.Check, cfg.MaxIterations = &c.session, c.check, 0
 			require.NoError(t, Run(t.Context(), cfg))
@@ -139,17 +148,7 @@ func TestCutTaskIsJudgedByItsOwnCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, sess, ui := bed(t, "exit 0", "")
-			cfg.MaxIterations = 1
-			var exit *Exit
-			require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-			require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
-				e.Header().ActiveTask, e.Header().Status, e.Header().Check = "two", session.StatusActive, c.at
-				two, _ := e.Task("two")
-				two.State = session.TaskInProgress
-				e.Put(two)
-				return nil
-			}))
+			cfg, sess, ui := cut(t, func(h *session.Header) { h.Check = c.at })
 			cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess}, "true", 0
 			require.NoError(t, Run(t.Context(), cfg))
 			starts, err := os.ReadFile(filepath.Join(cfg.Project, "starts"))
@@ -164,20 +163,9 @@ func TestCutTaskIsJudgedByItsOwnCheck(t *testing.T) {
 // session. This holds also if another agent is the first to work now.
 func TestCutTaskIsThatOfItsAgent(t *testing.T) {
 	t.Parallel()
-	cfg, sess, _ := bed(t, "exit 0", "")
+	cfg, sess, _ := cut(t, func(h *session.Header) { h.AgentName, h.AgentSession = "helper", "s-1" })
 	helper, _, err := agent.Choose("helper", nil, map[string]agent.Profile{"helper": {Start: []string{"true"}}}, "")
 	require.NoError(t, err)
-	cfg.MaxIterations = 1
-	var exit *Exit
-	require.ErrorAs(t, Run(t.Context(), cfg), &exit)
-	require.NoError(t, sess.Change(session.TriggerStepCompleted, func(e *session.Edit) error { // as begin leaves it
-		h := e.Header()
-		h.ActiveTask, h.Status, h.AgentName, h.AgentSession = "two", session.StatusActive, "helper", "s-1"
-		two, _ := e.Task("two")
-		two.State = session.TaskInProgress
-		e.Put(two)
-		return nil
-	}))
 	cfg.Agents = append(cfg.Agents, helper)
 	cfg.Session, cfg.Check, cfg.MaxIterations = &ended{Session: sess, how: &process.Ended{Iteration: 2, Success: true}}, "true", 0
 	require.NoError(t, Run(t.Context(), cfg))
